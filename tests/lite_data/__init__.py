@@ -1,0 +1,1 @@
+"""`tipcheck lite-data`."""

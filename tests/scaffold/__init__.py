@@ -1,0 +1,1 @@
+"""`tipcheck init` and `tipcheck prepare`."""
