@@ -1,0 +1,18 @@
+"""Paddle Inference with subgraphs run by TensorRT, in float16."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from tipcheck.backends.predictor_runner import start_predictor
+from tipcheck.backends.stages import StageKind, register
+
+register(
+    StageKind(
+        "trt_fp16",
+        partial(start_predictor, "trt_fp16"),
+        inference=True,
+        precision="float16",
+        onto="trt_fp32",
+    )
+)
