@@ -1,0 +1,324 @@
+"""Stages judged without Paddle: from files of answers to rungs, statuses and the sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tipcheck.backends.catalogue import STAGES
+from tipcheck.backends.stages import StageKind, register, stage_kinds
+from tipcheck.backends.subject import InputSet, InputSpec, Subject
+from tipcheck.compare.verdict import Status
+from tipcheck.stage_ladder.answers import StageRun
+from tipcheck.stage_ladder.flips import count_flips
+from tipcheck.stage_ladder.lineup import Lined
+from tipcheck.stage_ladder.noise import NoiseFloor, measure_noise
+from tipcheck.stage_ladder.rung import LadderResult
+from tipcheck.stage_ladder.settings import Settings
+from tipcheck.stage_ladder.summing import LadderParts, sum_up
+
+NAMES = ("executor", "inference", "inference_ir", "onednn", "onednn_bf16")
+EPS = 2.0**-24
+
+
+class Ladder:
+    """Answers of some stages in a folder, made from one right answer."""
+
+    def __init__(self, folder: Path, truth: Mapping[str, Any] | None = None) -> None:
+        self.folder = folder
+        random = np.random.default_rng(5)
+        scores = random.standard_normal((40, 12))
+        self.truth = dict(truth) if truth else {"output_0": scores, "output_1": scores > 0}
+        self.runs: dict[str, StageRun] = {}
+        np.savez(folder / "inputs.npz", x=np.ones(3, np.float32))
+        for number, name in enumerate(("referee", *NAMES)):
+            self.put(name, self.rounded(number))
+
+    def rounded(self, number: int) -> dict[str, Any]:
+        noise = np.random.default_rng(number)
+        made: dict[str, Any] = {}
+        for name, array in self.truth.items():
+            if array.dtype != np.float64:
+                made[name] = array
+                continue
+            size = 0.0 if number == 0 else (0.003 if number == 5 else 8 * EPS)
+            added: Any = noise.standard_normal(array.shape)
+            made[name] = array + size * added
+            if number:
+                made[name] = made[name].astype(np.float32)
+        return made
+
+    def put(self, stage: str, outputs: Mapping[str, Any], **more: Any) -> None:
+        path = self.folder / f"{stage}.npz"
+        np.savez(path, **outputs)
+        self.runs[stage] = StageRun(stage, {0: path}, **more)
+
+    def change(self, stage: str, name: str, change: Any) -> None:
+        with np.load(self.folder / f"{stage}.npz") as arrays:
+            outputs = {key: arrays[key].copy() for key in arrays.files}
+        outputs[name] = change(outputs[name])
+        self.put(stage, outputs)
+
+    def climbed(self, settings: Settings | None = None, *, referee: bool = True) -> LadderResult:
+        kinds = stage_kinds()
+        lined = [Lined(way, kinds[way.name], way.what) for way in STAGES if way.name in NAMES]
+        full = [self.runs[name] for name in NAMES[:-1] if self.runs[name].answered]
+        noise = measure_noise(self.runs["referee"], full, frozenset(), "there")
+        subject = Subject(
+            "net",
+            "",
+            (InputSpec("x", (3,), "float32"),),
+            (InputSet("given", str(self.folder / "inputs.npz"), "given"),),
+        )
+        runs = {name: self.runs[name] for name in NAMES}
+        found = noise if referee else NoiseFloor(referee="none")
+        parts = LadderParts(subject, lined, runs, found, {}, frozenset(), None)
+        return sum_up(parts, [str(self.folder / "inputs.npz")], settings or Settings())
+
+
+@pytest.fixture
+def ladder(tmp_path: Path) -> Ladder:
+    return Ladder(tmp_path)
+
+
+def statuses(result: LadderResult) -> dict[str, Status]:
+    return {rung.stage: rung.status for rung in result.rungs}
+
+
+def test_rounding_raises_no_alarm(ladder: Ladder) -> None:
+    result = ladder.climbed()
+    assert result.status is Status.PASS, result.sentence
+    assert set(statuses(result).values()) == {Status.PASS}
+    assert result.first_break is None
+    assert result.compared == 5
+    assert result.resolution is not None
+    assert result.resolution < 1e-5
+    assert result.rungs[0].bottom is None
+    assert result.rungs[1].bottom is result.rungs[1].below
+
+
+def test_a_fault_within_the_tolerance_is_seen_above_the_noise(ladder: Ladder) -> None:
+    """1e-4 would let it pass; the model's own rounding does not explain it."""
+    ladder.change("onednn", "output_0", lambda array: array * np.float32(1 + 6e-6))
+    result = ladder.climbed()
+    assert result.status is Status.SUSPECT
+    assert result.first_break == "onednn"
+    assert "times the noise" in result.sentence
+    assert result.good(frozenset({"suspect"}))
+    assert not result.good()
+
+
+def test_without_referee_the_budget_decides(ladder: Ladder) -> None:
+    ladder.change("onednn", "output_0", lambda array: array * np.float32(1 + 2e-5))
+    result = ladder.climbed(referee=False)
+    assert statuses(result)["onednn"] is Status.SUSPECT
+    assert "where float32 keeps 100" in result.sentence
+    assert result.resolution == pytest.approx(1e-5)
+
+
+def test_a_fault_that_stays_is_blamed_where_it_begins(ladder: Ladder) -> None:
+    for stage in NAMES[1:]:
+        ladder.change(stage, "output_0", lambda array: array * np.float32(1.05))
+    result = ladder.climbed()
+    assert result.status is Status.FAIL
+    assert result.first_break == "inference"
+    assert "when Paddle Inference runs the program" in result.sentence
+    assert "inference_ir, onednn" in result.sentence
+    assert result.rungs[2].reason == "as inference, whose answers differ already"
+
+
+def test_a_small_fault_is_blamed_where_it_began_not_where_it_was_noticed(ladder: Ladder) -> None:
+    """The rung it began on only just passes; one above, with rounding of its own, does not."""
+    with np.load(ladder.folder / "executor.npz") as arrays:
+        right = arrays["output_0"].astype(np.float64)
+    added = np.random.default_rng(1).standard_normal(right.shape)
+    for stage, size in (("inference", 50), ("inference_ir", 50), ("onednn", 75)):
+        ladder.put(
+            stage,
+            {
+                "output_0": (right + size * EPS * added).astype(np.float32),
+                "output_1": ladder.truth["output_1"],
+            },
+        )
+    result = ladder.climbed()
+    assert statuses(result)["onednn"] is Status.SUSPECT
+    assert result.first_break == "inference", result.sentence
+    assert "times the noise already, and more at onednn" in result.sentence
+
+
+def test_a_fault_of_one_rung_leaves_the_next_alone(ladder: Ladder) -> None:
+    ladder.change("inference_ir", "output_0", lambda array: -array)
+    result = ladder.climbed()
+    found = statuses(result)
+    assert (found["inference_ir"], found["onednn"]) == (Status.FAIL, Status.PASS)
+    assert "when IR passes are switched on" in result.sentence
+    assert "decisions flip" in result.sentence
+    assert "onednn, onednn_bf16 are right again" in result.sentence
+    assert "sides with executor against inference_ir" in result.sentence
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda a: a[:-1], "shape"),
+        (lambda a: a.astype(np.float64), "dtype"),
+        (lambda a: np.where(a == a.max(), np.nan, a).astype(np.float32), "NaN"),
+    ],
+)
+def test_structure_fails_whatever_the_numbers(ladder: Ladder, change: Any, told: str) -> None:
+    ladder.change("inference", "output_0", change)
+    result = ladder.climbed()
+    assert statuses(result)["inference"] is Status.FAIL
+    assert told in result.sentence
+
+
+def test_integers_have_to_be_equal(ladder: Ladder) -> None:
+    ladder.change("onednn", "output_1", lambda array: ~array)
+    assert statuses(ladder.climbed())["onednn"] is Status.FAIL
+
+
+def test_low_precision_may_turn_a_close_decision(ladder: Ladder) -> None:
+    def one(array: Any) -> Any:
+        array.reshape(-1)[0] ^= True
+        return array
+
+    ladder.change("onednn_bf16", "output_1", one)
+    assert statuses(ladder.climbed())["onednn_bf16"] is Status.SUSPECT
+
+
+def test_large_outputs_are_judged_by_their_scale(tmp_path: Path) -> None:
+    """Elements near zero of an output of size 1e4 are off by more than 1e-4, and rightly so."""
+    scores = 1e4 * np.random.default_rng(0).standard_normal((50, 20))
+    noisy = {"output_0": scores}
+    ladder = Ladder(tmp_path, noisy)
+    spread = 1e4 * 8 * EPS * np.random.default_rng(9).standard_normal(scores.shape)
+    for stage in NAMES[:-1]:
+        ladder.put(stage, {"output_0": (scores + spread).astype(np.float32)})
+        spread = spread[::-1]
+    result = ladder.climbed()
+    assert statuses(result)["onednn"] is Status.PASS
+    given = ladder.climbed(Settings(atol=1e-4, rtol=1e-9))
+    assert statuses(given)["inference"] is Status.FAIL
+
+
+def test_tiny_outputs_do_not_hide_behind_the_tolerance(tmp_path: Path) -> None:
+    ladder = Ladder(tmp_path, {"output_0": 1e-7 * np.random.default_rng(0).standard_normal((9, 9))})
+    for number, stage in enumerate(NAMES):
+        exact: Any = ladder.truth["output_0"]
+        noise = 1 + EPS * np.random.default_rng(number).standard_normal(exact.shape)
+        ladder.put(stage, {"output_0": (exact * noise).astype(np.float32)})
+    ladder.put("onednn", {"output_0": np.zeros((9, 9), np.float32)})
+    assert statuses(ladder.climbed())["onednn"] is Status.FAIL
+
+
+def test_fewer_answers_are_a_crash_not_a_pass(ladder: Ladder) -> None:
+    ladder.runs["onednn"] = replace(ladder.runs["onednn"], archives={}, problems={0: "no"})
+    ladder.runs["inference"] = StageRun("inference", crash="died on SIGSEGV")
+    result = ladder.climbed()
+    assert result.status is Status.CRASH
+    assert result.first_break == "inference"
+    assert statuses(result)["onednn"] is Status.CRASH
+    assert "inference died on SIGSEGV" in result.sentence
+
+
+def test_an_answer_that_is_missing_is_blamed_on_nobody_else(ladder: Ladder) -> None:
+    """The rungs below are as far from the bottom as noise goes; that is no fault of theirs."""
+    for stage in NAMES[:3]:
+        ladder.put(stage, ladder.rounded(7 if stage == "executor" else 8))
+    inference_ir = ladder.runs["inference_ir"]
+    ladder.put("inference_ir", {"output_0": ladder.rounded(8)["output_0"]})
+    assert ladder.climbed().first_break == "inference_ir"
+    ladder.runs["inference_ir"] = replace(inference_ir, spread=1.0)
+    assert ladder.climbed().first_break == "inference_ir"
+
+
+def test_a_stage_that_disagrees_with_itself_fails(ladder: Ladder) -> None:
+    for spread, fresh in ((0.5, 0.0), (0.0, math.inf)):
+        ladder.runs["onednn"] = replace(ladder.runs["onednn"], spread=spread, spread_fresh=fresh)
+        result = ladder.climbed()
+        assert statuses(result)["onednn"] is Status.FAIL
+        assert "the same inputs give other answers" in result.sentence
+
+
+def checks(name: str, **found: Any) -> tuple[dict[str, Any], ...]:
+    return ({"check": name, **found},)
+
+
+def test_state_is_judged_by_noise_and_by_what_the_model_does_anyway(ladder: Ladder) -> None:
+    inference = ladder.runs["inference"]
+    ladder.runs["inference"] = replace(inference, checks=checks("batch 1", worst=1e-7))
+    assert ladder.climbed().status is Status.PASS
+    ladder.runs["inference"] = replace(inference, checks=checks("batch 1", worst=0.1))
+    ladder.runs["executor"] = replace(ladder.runs["executor"], checks=checks("batch 1", worst=0.0))
+    result = ladder.climbed()
+    assert statuses(result)["inference"] is Status.FAIL
+    assert "a row alone gives another answer" in result.sentence
+    ladder.runs["executor"] = replace(ladder.runs["executor"], checks=checks("batch 1", worst=0.1))
+    mixed = ladder.climbed()
+    assert mixed.status is Status.PASS
+    assert mixed.rungs[1].state[0].status is Status.UNSUPPORTED
+    ladder.runs["inference"] = replace(inference, checks=checks("run N", problem="gone"))
+    assert "later runs give other answers than the first: gone" in ladder.climbed().sentence
+    ladder.runs["inference"] = replace(inference, checks=checks("clone", why="no such thing"))
+    assert ladder.climbed().status is Status.PASS
+
+
+def test_nothing_compared_never_passes(ladder: Ladder) -> None:
+    for name in NAMES:
+        ladder.runs[name] = StageRun(name, unsupported="not here")
+    assert ladder.climbed().status is Status.UNSUPPORTED
+    ladder.put("onednn", ladder.rounded(4))
+    assert ladder.climbed().status is Status.FAIL
+    assert "nothing was compared" in ladder.climbed().sentence
+
+
+def test_a_stage_asked_for_that_cannot_run_fails(ladder: Ladder) -> None:
+    ladder.runs["onednn_bf16"] = StageRun("onednn_bf16", unsupported="no AVX-512")
+    assert ladder.climbed().status is Status.PASS
+    asked = ladder.climbed(Settings(stages=NAMES))
+    assert asked.status is Status.UNSUPPORTED
+    assert not asked.good(frozenset({"suspect"}))
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0, np.nan])
+def test_answers_that_say_nothing_show_nothing(tmp_path: Path, value: float) -> None:
+    ladder = Ladder(tmp_path)
+    for name in NAMES:
+        ladder.put(name, {"output_0": np.full((4, 4), value, np.float32)})
+    result = ladder.climbed()
+    assert result.status is Status.FAIL
+    assert "nothing was shown" in result.sentence
+
+
+def test_inputs_of_zeros_say_nothing(ladder: Ladder) -> None:
+    np.savez(ladder.folder / "inputs.npz", x=np.zeros(3, np.float32))
+    result = ladder.climbed()
+    assert result.status is Status.FAIL
+    assert result.sets[0].note == "says nothing: all inputs are zero"
+
+
+def test_flips_count_only_what_had_a_lead() -> None:
+    scores = np.zeros((3, 12))
+    scores[0, 4], scores[1, 5], scores[2, 6] = 1.0, 1.0, 1e-6
+    other = scores.copy()
+    other[1, 5], other[2, 6] = -1.0, -1e-6
+    found = count_flips(scores, other, noise=1e-3)
+    assert found is not None
+    assert (found.decisions, found.flipped, found.flipped_clearly) == (3, 2, 1)
+    assert count_flips(scores[0], other[0], 0.1) is None
+
+
+def test_the_catalogue_and_the_registered_stages_agree() -> None:
+    assert [*stage_kinds()] == [way.name for way in STAGES]
+    kinds = stage_kinds()
+    assert all(kind.onto in ("", *kinds) for kind in kinds.values())
+    with pytest.raises(ValueError, match="two modules register"):
+        register(kinds["onednn"])
+    with pytest.raises(ValueError, match="no stage 'odd'"):
+        register(StageKind("odd", kinds["onednn"].start))
