@@ -1,0 +1,1 @@
+"""A small model suite: configs, an engine, and models of a dozen families."""

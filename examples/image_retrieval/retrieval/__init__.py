@@ -1,0 +1,1 @@
+"""What training, export and search of this repository share."""

@@ -1,0 +1,1 @@
+"""What training, export and inference of this repository share."""
