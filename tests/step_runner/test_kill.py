@@ -19,7 +19,7 @@ from tipcheck.step_runner.ledger import Ledger
 TOOL = Path(__file__).with_name("tool.py")
 STEP = """
 echo "$0 begins" >> $HISTORY
-case $0 in *3) setsid sh -c 'trap "" TERM; sleep 60' & esac
+case $0 in *3) setsid sh -c 'trap "" TERM; exec sleep 60' & esac
 sleep 0.15
 case $0 in s31) exit 3;; s30) kill -SEGV $$;; esac
 """

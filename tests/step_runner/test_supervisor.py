@@ -227,6 +227,29 @@ def test_a_step_that_had_ended_when_the_tool_died_has_its_result(
     assert (record["cut"], record["exit_code"]) == ("", 0)
 
 
+def test_what_a_step_left_is_counted_though_the_tool_died_as_it_ended(
+    jobs: Jobs, lifeline: tuple[int, int]
+) -> None:
+    os.close(lifeline[1])
+
+    class Unlucky(Supervisor):
+        """Its step ends between the last look at it and the news that the tool is gone."""
+
+        def _start(self) -> str:
+            trouble = super()._start()
+            time.sleep(0.3)
+            return trouble
+
+        def _reap(self) -> None:
+            if self._status is not None:
+                super()._reap()
+
+    job = jobs.shell("setsid sleep 60 & exit 0", limit=100)
+    fields = {field.name: getattr(job, field.name) for field in dataclasses.fields(Job)}
+    record = Unlucky({**fields, "id": 1}, lifeline[0]).run()
+    assert (record["cut"], record["exit_code"], record["left_behind"]) == ("", 0, 1)
+
+
 def test_the_tool_dies_while_leftovers_are_ended(jobs: Jobs, lifeline: tuple[int, int]) -> None:
     timer = threading.Timer(0.15, os.close, (lifeline[1],))
     timer.start()

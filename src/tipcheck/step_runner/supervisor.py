@@ -244,13 +244,25 @@ class Supervisor:
 
     def _tool_is_gone(self) -> None:
         self._reap()
-        if self._status is not None and self._term_at is not None:
+        if self._status is None and not self._cut:
+            self._kill_main()
+        if not self._cut and self._term_at is not None:
             self._kill_at = self._term_at + _HASTE  # it ended by itself: its result counts
             return
-        if self._status is None and not self._cut:
-            self._cut = "stopped"
         self._term_at = None
         self._kill_at = 0.0
+
+    def _kill_main(self) -> None:
+        """Kill the step's own process, and learn whether it had ended by itself just before.
+
+        It alone, and first: what such a step left running is then counted as it always is.
+        """
+        os.kill(self._main, signal.SIGKILL)
+        _, status, usage = os.wait4(self._main, 0)
+        self._peak = max(self._peak, usage.ru_maxrss * 1024)
+        if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
+            self._cut = "stopped"
+        self._main_ended(status)
 
     def _sample(self, now: float) -> None:
         self._peak = max(self._peak, proctree.memory_of(proctree.descendants(os.getpid())))
@@ -307,8 +319,6 @@ class Supervisor:
             code = os.waitstatus_to_exitcode(self._status)
             summary["exit_code" if code >= 0 else "signal"] = abs(code)
             summary["peak_memory_bytes"] = self._peak
-            if self._cut == "stopped" and code == 0 and not StopFlag.raised:
-                self._cut = ""  # the tool died, but the step had finished before that was noticed
         summary["cut"] = self._cut
         if self._refusal is not None and self._refusal[0]:
             summary["refused"] = True
