@@ -23,8 +23,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tipcheck.backends.run_modes import PLAIN
-from tipcheck.backends.tracing import Execution
+from tipcheck.backends.tracing.execution import Execution
+from tipcheck.backends.tracing.run_modes import PLAIN
 from tipcheck.blame.lockstep import SideBySide, side_by_side
 from tipcheck.compare.judge import Rules
 

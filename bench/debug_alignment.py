@@ -23,8 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tipcheck.backends.run_modes import default_baseline
-from tipcheck.backends.tracing import Execution, values
+from tipcheck.backends.tracing.execution import Execution, values
+from tipcheck.backends.tracing.run_modes import default_baseline
 from tipcheck.blame.alignment import Reason
 from tipcheck.blame.lockstep import Lockstep, SideBySide, side_by_side
 from tipcheck.compare.judge import Rules

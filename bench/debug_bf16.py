@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import tipcheck
-from tipcheck.backends.parameters import read_parameters
-from tipcheck.backends.tracing import read_graph
+from tipcheck.backends.exports.parameters import read_parameters
+from tipcheck.backends.tracing.execution import read_graph
 from tipcheck.blame.align import align
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tipcheck.backends.parameters import read_parameters
+from tipcheck.backends.exports.parameters import read_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from debug_breaking import Fault, break_model, draw, possible
-from tipcheck.backends.replaying import Replayer
-from tipcheck.backends.run_modes import PLAIN
-from tipcheck.backends.tracing import Execution, graph_of
+from tipcheck.backends.replay.replaying import Replayer
+from tipcheck.backends.tracing.execution import Execution, graph_of
+from tipcheck.backends.tracing.run_modes import PLAIN
 from tipcheck.blame.debugging import Inquiry
 from tipcheck.blame.lockstep import SideBySide
 from tipcheck.blame.question import Question, Sample

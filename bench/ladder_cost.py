@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 
 from ratios import Row, Table
-from tipcheck.backends.inputs import make_sets
-from tipcheck.backends.program import read_program
-from tipcheck.backends.stage_link import StageLink
+from tipcheck.backends.exports.program import read_program
+from tipcheck.backends.inputs.drawn import make_sets
+from tipcheck.backends.server.link import StageLink
 from tipcheck.backends.subject import Subject
 from tipcheck.stage_ladder.climb import climb
 from tipcheck.stage_ladder.settings import Settings

@@ -39,7 +39,7 @@ import numpy as np
 from paddle import inference
 
 sys.path.insert(0, sys.argv[3])
-from tipcheck.backends.program import read_program
+from tipcheck.backends.exports.program import read_program
 from pathlib import Path
 
 model = Path(sys.argv[1])

@@ -19,7 +19,7 @@ from tipcheck.backends import (
     Trace,
     TracedTensor,
 )
-from tipcheck.backends.diagnosis import Cpu, Diagnosis, PaddleBuild, WayStatus
+from tipcheck.backends.doctor.diagnosis import Cpu, Diagnosis, PaddleBuild, WayStatus
 from tipcheck.backends.subject import InputSet, InputSpec, Recorded, Subject
 from tipcheck.blame import Alignment, Bundle, Culprit, Match, Pairing
 from tipcheck.blame.culprit import CulpritKind

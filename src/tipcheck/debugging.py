@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tipcheck.backends.program import read_program
-from tipcheck.backends.run_modes import PLAIN, ModeSettings
-from tipcheck.backends.samples import check_feed, drawn
-from tipcheck.backends.tracing import Execution, read_graph, stream
-from tipcheck.backends.tracing import trace as trace_of
+from tipcheck.backends.exports.program import read_program
+from tipcheck.backends.inputs.samples import check_feed, drawn
+from tipcheck.backends.tracing.execution import Execution, read_graph, stream
+from tipcheck.backends.tracing.execution import trace as trace_of
+from tipcheck.backends.tracing.run_modes import PLAIN, ModeSettings
 from tipcheck.blame.choice import Choice
 from tipcheck.blame.debugging import investigate
 from tipcheck.blame.golden import record, record_with
@@ -100,7 +100,7 @@ def _with_baseline(question: Question, baseline: Any, folder: Path) -> Question:
         if text.endswith(".npz"):
             return replace(question, golden=Path(text), samples=())
         return replace(question, baseline=text)
-    from tipcheck.backends.own_baseline import Recorder, export_layer, is_layer  # noqa: PLC0415
+    from tipcheck.backends.tracing.own_baseline import Recorder, export_layer, is_layer  # noqa: PLC0415
 
     if is_layer(baseline):
         specs = read_program(question.model).inputs

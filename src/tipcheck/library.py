@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from tipcheck.backends.inputs import make_sets
-from tipcheck.backends.layer_calls import evaluating, fingerprint, random_state
-from tipcheck.backends.layer_source import declared_specs
-from tipcheck.backends.program import as_exported, read_program
-from tipcheck.backends.recording import flat_inputs, record_layer
+from tipcheck.backends.exports.program import as_exported, read_program
+from tipcheck.backends.inputs.drawn import make_sets
+from tipcheck.backends.layers.calls import evaluating, fingerprint, random_state
+from tipcheck.backends.layers.recording import flat_inputs, record_layer
+from tipcheck.backends.layers.source import declared_specs
 from tipcheck.backends.subject import InputSet, InputSpec, Subject
 from tipcheck.backends.told import told
 from tipcheck.errors import UsageError

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tipcheck.backends.observe import UnreadableError, values_of
-from tipcheck.backends.own_baseline import plain_predictor
+from tipcheck.backends.tracing.observe import UnreadableError, values_of
+from tipcheck.backends.tracing.own_baseline import plain_predictor
 from tipcheck.blame.choice import read_names
 from tipcheck.blame.comparer import judge_pair
 from tipcheck.compare.judge import Rules

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from tipcheck import wire
-from tipcheck.backends import doctor
 from tipcheck.backends.catalogue import RUN_MODES, STAGES, Need, Way
-from tipcheck.backends.diagnosis import Cpu, Diagnosis, PaddleBuild, WayStatus
+from tipcheck.backends.doctor import examine
+from tipcheck.backends.doctor.diagnosis import Cpu, Diagnosis, PaddleBuild, WayStatus
 from tipcheck.backends.isolation import WorkerEnd
 from tipcheck.cli.main import main
 from tipcheck.report.diagnosis import show_diagnosis
@@ -22,9 +22,9 @@ from tipcheck.report.terminal import terminal
 
 CPU_BUILD = PaddleBuild("3.3.1", "abc", "", "", (), "works", works=True)
 GPU_BUILD = PaddleBuild("3.3.1", "abc", "12.6", "10.5", ("H200",), "works", works=True)
-NEW_CPU = Cpu("new", 2, dict.fromkeys(doctor._FEATURES, True))
-OLD_CPU = Cpu("old", 2, dict.fromkeys(doctor._FEATURES, False))
-ALL_PACKAGES: dict[str, str | None] = dict.fromkeys(doctor._PACKAGES, "1.0")
+NEW_CPU = Cpu("new", 2, dict.fromkeys(examine._FEATURES, True))
+OLD_CPU = Cpu("old", 2, dict.fromkeys(examine._FEATURES, False))
+ALL_PACKAGES: dict[str, str | None] = dict.fromkeys(examine._PACKAGES, "1.0")
 
 
 def way(name: str) -> Way:
@@ -33,30 +33,30 @@ def way(name: str) -> Way:
 
 class TestNeeds:
     def test_nothing_is_missing_on_a_full_machine(self) -> None:
-        assert list(doctor._unmet(ALL_PACKAGES, NEW_CPU, GPU_BUILD)) == []
+        assert list(examine._unmet(ALL_PACKAGES, NEW_CPU, GPU_BUILD)) == []
 
     def test_a_cpu_build_lacks_the_gpu_in_every_form(self) -> None:
-        unmet = set(doctor._unmet(ALL_PACKAGES, NEW_CPU, CPU_BUILD))
+        unmet = set(examine._unmet(ALL_PACKAGES, NEW_CPU, CPU_BUILD))
         assert unmet == {Need.CUDA_BUILD, Need.GPU, Need.TENSORRT_BUILD}
 
     def test_an_old_cpu_lacks_bfloat16(self) -> None:
-        assert list(doctor._unmet(ALL_PACKAGES, OLD_CPU, GPU_BUILD)) == [Need.AVX512]
+        assert list(examine._unmet(ALL_PACKAGES, OLD_CPU, GPU_BUILD)) == [Need.AVX512]
 
     def test_packages_that_are_not_installed_are_lacking(self) -> None:
         packages = ALL_PACKAGES | {"openvino": None, "paddle2onnx": None}
-        unmet = set(doctor._unmet(packages, NEW_CPU, GPU_BUILD))
+        unmet = set(examine._unmet(packages, NEW_CPU, GPU_BUILD))
         assert unmet == {Need.OPENVINO, Need.PADDLE2ONNX}
 
 
 class TestStatus:
     def test_a_lack_comes_with_the_reason_and_the_remedy(self) -> None:
-        status = doctor._status(way("openvino"), {Need.OPENVINO}, {}, "")
+        status = examine._status(way("openvino"), {Need.OPENVINO}, {}, "")
         assert not status.available
         assert status.because == "OpenVINO is not installed"
         assert "pip install openvino" in status.get
 
     def test_paddle_that_dies_is_not_called_missing(self) -> None:
-        status = doctor._status(way("eager"), {Need.PADDLE}, {}, "it died on SIGILL")
+        status = examine._status(way("eager"), {Need.PADDLE}, {}, "it died on SIGILL")
         assert status.because == "it died on SIGILL"
 
     @pytest.mark.parametrize(
@@ -70,27 +70,27 @@ class TestStatus:
     def test_paddle_that_does_not_start_gets_the_remedy_for_its_cause(
         self, problem: str, get: str
     ) -> None:
-        assert doctor._status(way("eager"), {Need.PADDLE}, {}, problem).get == get
+        assert examine._status(way("eager"), {Need.PADDLE}, {}, problem).get == get
 
     def test_formats_are_those_that_ran(self) -> None:
         tried = {"json": {"onednn": ""}, "pdmodel": {"onednn": "boom"}}
-        status = doctor._status(way("onednn"), set(), tried, "")
+        status = examine._status(way("onednn"), set(), tried, "")
         assert status.available
         assert status.formats == ("json",)
         assert status.how == "ran a small model; .pdmodel: boom"
 
     def test_what_failed_in_every_format_is_not_here(self) -> None:
         tried = {"json": {"onednn": "boom"}, "pdmodel": {"onednn": "boom"}}
-        status = doctor._status(way("onednn"), set(), tried, "")
+        status = examine._status(way("onednn"), set(), tried, "")
         assert not status.available
         assert status.because == "boom"
 
     def test_the_layer_itself_has_no_format(self) -> None:
         tried = {"json": {"eager": ""}, "pdmodel": {"eager": ""}}
-        assert doctor._status(way("eager"), set(), tried, "").formats == ()
+        assert examine._status(way("eager"), set(), tried, "").formats == ()
 
     def test_int8_says_that_it_was_not_tried(self) -> None:
-        assert "not tried" in doctor._status(way("onednn_int8"), set(), {}, "").how
+        assert "not tried" in examine._status(way("onednn_int8"), set(), {}, "").how
 
 
 class TestTrials:
@@ -111,8 +111,8 @@ class TestTrials:
                 {"trying": "a"}, {"way": "a", "problem": ""}, {"trying": "b"}, signal="SIGSEGV"
             )
 
-        monkeypatch.setattr(doctor, "run_worker", run_worker)
-        found = doctor._try_format(["a", "b", "c"], "json", 1.0)
+        monkeypatch.setattr(examine, "run_worker", run_worker)
+        found = examine._try_format(["a", "b", "c"], "json", 1.0)
         assert found == {"a": "", "b": "its process died on SIGSEGV", "c": ""}
         assert asked == [["a", "b", "c"], ["c"]]
 
@@ -125,8 +125,8 @@ class TestTrials:
             calls.append(1)
             return WorkerEnd((), 1, None, timed_out=False, last_lines=("ImportError: x",))
 
-        monkeypatch.setattr(doctor, "run_worker", run_worker)
-        found = doctor._try_format(["a", "b"], "json", 1.0)
+        monkeypatch.setattr(examine, "run_worker", run_worker)
+        found = examine._try_format(["a", "b"], "json", 1.0)
         assert found == dict.fromkeys("ab", "its process exited with code 1 (ImportError: x)")
         assert len(calls) == 1
 
@@ -134,10 +134,10 @@ class TestTrials:
 def test_cpu_features_are_read_from_the_system(tmp_path: Path) -> None:
     info = tmp_path / "cpuinfo"
     info.write_text("model name\t: Fast 9000\nflags\t\t: avx2 avx512_bf16\n", encoding="utf-8")
-    cpu = doctor._cpu(info)
+    cpu = examine._cpu(info)
     assert cpu.model == "Fast 9000"
     assert {name for name, there in cpu.features.items() if there} == {"avx2", "avx512_bf16"}
-    assert doctor._cpu(tmp_path / "nowhere").features == OLD_CPU.features
+    assert examine._cpu(tmp_path / "nowhere").features == OLD_CPU.features
 
 
 @pytest.mark.parametrize(
@@ -152,12 +152,12 @@ def test_gpus_are_those_the_driver_lists(
         tool = tmp_path / "nvidia-smi"
         tool.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
         tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
-    assert doctor._driver_gpus() == gpus
+    assert examine._driver_gpus() == gpus
 
 
 def without_paddle(monkeypatch: pytest.MonkeyPatch) -> None:
     def version(name: str) -> str:
-        if name in doctor._PADDLE_PACKAGES:
+        if name in examine._PADDLE_PACKAGES:
             raise metadata.PackageNotFoundError(name)
         return "1.0"
 
@@ -185,9 +185,9 @@ def test_paddle_that_dies_on_import_is_told_from_one_that_is_missing(
     def run_worker(*_: object, **__: object) -> WorkerEnd:
         return WorkerEnd((), None, "SIGILL", timed_out=False, last_lines=())
 
-    monkeypatch.setattr(doctor, "run_worker", run_worker)
+    monkeypatch.setattr(examine, "run_worker", run_worker)
     monkeypatch.setattr("importlib.metadata.version", lambda _: "1.0")
-    diagnosis = doctor.diagnose()
+    diagnosis = examine.diagnose()
     assert diagnosis.paddle is None
     assert diagnosis.problem == "PaddlePaddle does not start: its process died on SIGILL"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tipcheck.backends.stage_link import StageLink
+from tipcheck.backends.server.link import StageLink
 
 HERE = Path(__file__).parent
 

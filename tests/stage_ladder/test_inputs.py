@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tipcheck.backends.inputs import KINDS, Size, make_feed, make_sets, sizes_for, write_set
+from tipcheck.backends.inputs.drawn import KINDS, Size, make_feed, make_sets, sizes_for, write_set
 from tipcheck.backends.subject import InputSet, InputSpec, Subject, load_subject, save_subject
 from tipcheck.errors import UsageError
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tipcheck.backends import isolation, stage_link
-from tipcheck.backends.stage_link import StageLink
+from tipcheck.backends import isolation
+from tipcheck.backends.server import link as link_module
+from tipcheck.backends.server.link import StageLink
 from tipcheck.cli.main import main
 
 pytestmark = pytest.mark.paddle
@@ -66,7 +67,7 @@ def test_children_on_an_old_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         "os.pidfd_open = old\n"
     )
     search = {"PYTHONPATH": f"{tmp_path}:{isolation.SEARCH_PATH['PYTHONPATH']}"}
-    monkeypatch.setattr(stage_link, "SEARCH_PATH", search)
+    monkeypatch.setattr(link_module, "SEARCH_PATH", search)
     with StageLink(tmp_path) as link:
         assert link.run({"do": "companion"}, 60).answer("done")
         assert link.run({"do": "nothing known"}, 60).died.startswith("exited with code 1")

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from tipcheck import wire
-from tipcheck.backends.inputs import make_sets
-from tipcheck.backends.program import read_program
+from tipcheck.backends.exports.program import read_program
+from tipcheck.backends.inputs.drawn import make_sets
 from tipcheck.backends.subject import Subject, save_subject
 from tipcheck.cli.main import main
 from tipcheck.compare.verdict import Status

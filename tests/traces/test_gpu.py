@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tipcheck.backends.inspector import read_engines, visible_outputs
-from tipcheck.backends.run_modes import GPU_PLAIN, ModeSettings, default_baseline
-from tipcheck.backends.tracing import Execution, trace
+from tipcheck.backends.graphs.inspector import read_engines, visible_outputs
+from tipcheck.backends.tracing.execution import Execution, trace
+from tipcheck.backends.tracing.run_modes import GPU_PLAIN, ModeSettings, default_baseline
 from tipcheck.blame.lockstep import side_by_side
 from tipcheck.compare.judge import Rules
 

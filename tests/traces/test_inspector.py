@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tipcheck.backends.inspector import read_engines, visible_outputs
+from tipcheck.backends.graphs.inspector import read_engines, visible_outputs
 from tipcheck.errors import UsageError
 
 

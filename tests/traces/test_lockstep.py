@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tipcheck.backends.run_modes import PLAIN, ModeSettings, default_baseline
-from tipcheck.backends.session import DiedError
 from tipcheck.backends.trace import TracedTensor
-from tipcheck.backends.tracing import Execution, graph_of, read_graph, trace, values
+from tipcheck.backends.tracing.execution import Execution, graph_of, read_graph, trace, values
+from tipcheck.backends.tracing.run_modes import PLAIN, ModeSettings, default_baseline
+from tipcheck.backends.tracing.session import DiedError
 from tipcheck.blame.align import align
 from tipcheck.blame.alignment import Reason
 from tipcheck.blame.lockstep import Choice, Lockstep, SideBySide, side_by_side

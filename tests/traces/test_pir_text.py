@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from tipcheck.backends.pir_graph import graph_of_prints
-from tipcheck.backends.pir_text import read_programs
+from tipcheck.backends.graphs.pir import graph_of_prints
+from tipcheck.backends.graphs.pir_text import read_programs
 
 BEFORE = """noise that Paddle prints too
 ===---===

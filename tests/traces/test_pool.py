@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tipcheck.backends.pool import Line, Receiver, Sender, connect, knock, listen
 from tipcheck.backends.trace import TracedTensor
-from tipcheck.backends.tracing import shared_pool
+from tipcheck.backends.tracing.execution import shared_pool
+from tipcheck.backends.tracing.pool import Line, Receiver, Sender, connect, knock, listen
 
 
 def traced(value: int) -> TracedTensor:

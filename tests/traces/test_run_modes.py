@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tipcheck.backends.catalogue import RUN_MODES
-from tipcheck.backends.run_modes import (
+from tipcheck.backends.tracing.run_modes import (
     GPU_PLAIN,
     PLAIN,
     ModeSettings,

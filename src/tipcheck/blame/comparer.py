@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tipcheck.backends.pool import Receiver
     from tipcheck.backends.trace import TracedTensor
+    from tipcheck.backends.tracing.pool import Receiver
     from tipcheck.compare.verdict import TensorVerdict
 
     Array = npt.NDArray[Any]

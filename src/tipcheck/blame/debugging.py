@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tipcheck.backends.replaying import Replayer
-from tipcheck.backends.run_modes import DYGRAPH, default_baseline
-from tipcheck.backends.tracing import Execution
+from tipcheck.backends.replay.replaying import Replayer
+from tipcheck.backends.tracing.execution import Execution
+from tipcheck.backends.tracing.run_modes import DYGRAPH, default_baseline
 from tipcheck.blame import budget
 from tipcheck.blame.choice import choose, narrow
 from tipcheck.blame.doubt import without_contradictions

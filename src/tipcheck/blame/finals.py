@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tipcheck.backends.graph import Graph
-from tipcheck.backends.plain import UnsupportedError, run_plain
-from tipcheck.backends.replaying import Order, Replayer
-from tipcheck.backends.run_modes import by_predictor
-from tipcheck.backends.tracing import Execution
+from tipcheck.backends.replay.replaying import Order, Replayer
+from tipcheck.backends.tracing.execution import Execution
+from tipcheck.backends.tracing.plain import UnsupportedError, run_plain
+from tipcheck.backends.tracing.run_modes import by_predictor
 from tipcheck.blame.outputs import judge_outputs, same_bits, worst
 from tipcheck.blame.question import Question
 from tipcheck.blame.table import Probe

@@ -17,9 +17,9 @@ import msgspec
 import numpy as np
 
 from tipcheck.backends.graph import Graph
-from tipcheck.backends.run_modes import default_baseline
 from tipcheck.backends.trace import Trace, TracedTensor
-from tipcheck.backends.tracing import Execution, graph_of, stream
+from tipcheck.backends.tracing.execution import Execution, graph_of, stream
+from tipcheck.backends.tracing.run_modes import default_baseline
 from tipcheck.blame.align import align
 from tipcheck.blame.comparer import judge_pair
 from tipcheck.blame.lockstep import ComparedPair, Lockstep
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tipcheck.backends.session import Session
+    from tipcheck.backends.tracing.session import Session
     from tipcheck.blame.lockstep import Choice as Look
     from tipcheck.compare.judge import Rules
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tipcheck.backends.replaying import Order
+from tipcheck.backends.replay.replaying import Order
 from tipcheck.blame import budget
 from tipcheck.blame.segments import Segment
 from tipcheck.blame.table import Introduced
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tipcheck.backends.graph import Graph
-    from tipcheck.backends.replaying import Replayed, Replayer
+    from tipcheck.backends.replay.replaying import Replayed, Replayer
     from tipcheck.blame.spool import Spool
     from tipcheck.compare.verdict import Measures
 

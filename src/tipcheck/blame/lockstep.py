@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from tipcheck.backends.pool import knock
-from tipcheck.backends.run_modes import precision_of
 from tipcheck.backends.trace import Trace, TracedTensor
-from tipcheck.backends.tracing import POOL, graph_of, shared_pool, traced_of
+from tipcheck.backends.tracing.execution import POOL, graph_of, shared_pool, traced_of
+from tipcheck.backends.tracing.pool import knock
+from tipcheck.backends.tracing.run_modes import precision_of
 from tipcheck.blame.align import align
 from tipcheck.blame.alignment import Pairing
 from tipcheck.blame.orienting import oriented
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tipcheck.backends.graph import Graph
-    from tipcheck.backends.session import Session
-    from tipcheck.backends.tracing import Execution
+    from tipcheck.backends.tracing.execution import Execution
+    from tipcheck.backends.tracing.session import Session
     from tipcheck.blame.alignment import Alignment
     from tipcheck.compare.judge import Rules
 

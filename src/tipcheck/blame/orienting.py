@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tipcheck.backends.orientation import orientations
+from tipcheck.backends.graphs.orientation import orientations
 from tipcheck.blame.alignment import Alignment
 
 if TYPE_CHECKING:

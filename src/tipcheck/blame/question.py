@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tipcheck.backends.run_modes import ModeSettings
 from tipcheck.backends.trace import TracedTensor
+from tipcheck.backends.tracing.run_modes import ModeSettings
 from tipcheck.blame.choice import Choice
 from tipcheck.compare.judge import Rules
 

@@ -11,7 +11,7 @@ from tipcheck.errors import UsageError
 if TYPE_CHECKING:
     import argparse
 
-    from tipcheck.backends.run_modes import ModeSettings
+    from tipcheck.backends.tracing.run_modes import ModeSettings
     from tipcheck.blame.choice import Choice
     from tipcheck.blame.question import Question, Sample
 
@@ -147,8 +147,8 @@ def _add_tensorrt(group: argparse._ArgumentGroup) -> None:
 
 def question_of(options: argparse.Namespace, folder: Path) -> Question:
     """Return the question that the options ask; files that have to be made go into a folder."""
-    from tipcheck.backends.run_modes import DYGRAPH, check_mode
-    from tipcheck.backends.samples import load_function
+    from tipcheck.backends.inputs.samples import load_function
+    from tipcheck.backends.tracing.run_modes import DYGRAPH, check_mode
     from tipcheck.blame.question import Question
     from tipcheck.compare import Rules
 
@@ -193,7 +193,7 @@ def _model(options: argparse.Namespace) -> Path:
 
 def _checked(model: Path | None, params: Path | None) -> Path | None:
     """Return an exported model that is there and whole, as far as its files show."""
-    from tipcheck.backends.parameters import check_export
+    from tipcheck.backends.exports.parameters import check_export
 
     if model is None:
         return None
@@ -211,8 +211,8 @@ def _checked(model: Path | None, params: Path | None) -> Path | None:
 
 def samples_of(options: argparse.Namespace, model: Path, folder: Path) -> tuple[Sample, ...]:
     """Return the samples: the user's, or drawn ones."""
-    from tipcheck.backends.program import read_program
-    from tipcheck.backends.samples import drawn, given, load_function
+    from tipcheck.backends.exports.program import read_program
+    from tipcheck.backends.inputs.samples import drawn, given, load_function
     from tipcheck.blame.question import Sample
 
     specs = read_program(model).inputs
@@ -239,7 +239,7 @@ def _shape(text: str) -> tuple[str, list[int]]:
 
 def settings_of(options: argparse.Namespace) -> ModeSettings:
     """Return what the run mode is told."""
-    from tipcheck.backends.run_modes import ModeSettings
+    from tipcheck.backends.tracing.run_modes import ModeSettings
 
     return ModeSettings(
         params=str(options.params_file.absolute()) if options.params_file else "",
@@ -250,7 +250,7 @@ def settings_of(options: argparse.Namespace) -> ModeSettings:
 
 
 def _baseline_settings(options: argparse.Namespace) -> ModeSettings:
-    from tipcheck.backends.run_modes import ModeSettings
+    from tipcheck.backends.tracing.run_modes import ModeSettings
 
     params = options.baseline_params
     if params is None and options.baseline_model is None:

@@ -82,7 +82,7 @@ def _run_stage(stage: str, folder: Path) -> StageOutputs:
     from tipcheck.backends.isolation import run_worker
 
     request = {"stage": stage, "folder": str(folder)}
-    end = run_worker("tipcheck.backends.sample", request, time_limit=_TIME_LIMIT)
+    end = run_worker("tipcheck.backends.demo_model", request, time_limit=_TIME_LIMIT)
     if not end.messages:
         return StageOutputs(stage, 0, (), "", signal=end.signal, last_lines=end.last_lines)
     found = end.messages[-1]

@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(
             f"--time-limit is {options.time_limit:g}", hint="give seconds, such as --time-limit 60"
         )
-    from tipcheck.backends.doctor import diagnose
+    from tipcheck.backends.doctor.examine import diagnose
     from tipcheck.report.terminal import waiting
 
     with waiting("looking at this machine") as say:

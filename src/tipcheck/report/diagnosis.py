@@ -13,7 +13,7 @@ from tipcheck.report.terminal import terminal
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tipcheck.backends.diagnosis import Diagnosis, WayStatus
+    from tipcheck.backends.doctor.diagnosis import Diagnosis, WayStatus
 
 
 def show_diagnosis(diagnosis: Diagnosis, console: Console | None = None) -> None:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tipcheck.backends.program import read_program
-from tipcheck.backends.stage_link import StageLink
+from tipcheck.backends.exports.program import read_program
+from tipcheck.backends.server.link import StageLink
 from tipcheck.backends.subject import output_name
 from tipcheck.errors import UsageError
 from tipcheck.stage_ladder.lineup import line_up
@@ -21,7 +21,7 @@ from tipcheck.stage_ladder.summing import LadderParts, sum_up
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tipcheck.backends.program import Program
+    from tipcheck.backends.exports.program import Program
     from tipcheck.backends.subject import Subject
     from tipcheck.stage_ladder.answers import StageRun
     from tipcheck.stage_ladder.lineup import Lined

@@ -13,7 +13,7 @@ from tipcheck.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tipcheck.backends.program import Program
+    from tipcheck.backends.exports.program import Program
     from tipcheck.backends.subject import Subject
 
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tipcheck.backends.inputs import make_sets, write_set
-from tipcheck.backends.parameters import check_export
-from tipcheck.backends.program import read_program
+from tipcheck.backends.exports.parameters import check_export
+from tipcheck.backends.exports.program import read_program
+from tipcheck.backends.inputs.drawn import make_sets, write_set
 from tipcheck.backends.subject import FILE, LARGE, InputSet, InputSpec, Subject, load_subject
 from tipcheck.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tipcheck.backends.stage_link import JobEnd, StageLink
+    from tipcheck.backends.server.link import JobEnd, StageLink
 
 _SUFFIXES = (".json", ".pdmodel")
 _USUAL = ("inference", "model")

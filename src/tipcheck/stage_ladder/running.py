@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tipcheck.backends.doctor import lack_of, unmet_needs
+from tipcheck.backends.doctor.examine import lack_of, unmet_needs
 from tipcheck.backends.outputs import apart
 from tipcheck.backends.subject import LARGE, Subject
 from tipcheck.stage_ladder.answers import StageRun, opened
@@ -22,7 +22,7 @@ from tipcheck.stage_ladder.answers import StageRun, opened
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tipcheck.backends.stage_link import JobEnd, StageLink
+    from tipcheck.backends.server.link import JobEnd, StageLink
     from tipcheck.backends.subject import Recorded
     from tipcheck.stage_ladder.lineup import Lined
     from tipcheck.stage_ladder.settings import Settings

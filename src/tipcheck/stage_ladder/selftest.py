@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from tipcheck.backends.catalogue import STAGES
-from tipcheck.backends.stage_link import StageLink
+from tipcheck.backends.server.link import StageLink
 from tipcheck.backends.stages import stage_kinds
 from tipcheck.backends.subject import InputSet, InputSpec, Subject
 from tipcheck.compare.verdict import Status

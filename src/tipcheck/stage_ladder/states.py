@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from tipcheck.backends.state_names import ABOUT_ROWS
+from tipcheck.backends.server.state_names import ABOUT_ROWS
 from tipcheck.compare.budget import budget_for, coarser
 from tipcheck.compare.verdict import Status
 from tipcheck.stage_ladder.factors import WORST_FACTOR

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tipcheck.backends.program import Program
+from tipcheck.backends.exports.program import Program
 from tipcheck.backends.subject import Subject
 from tipcheck.compare.budget import budget_for
 from tipcheck.compare.verdict import Status

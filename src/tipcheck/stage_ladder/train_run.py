@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tipcheck.backends.isolation import WorkerEnd
 
-_WORKER = "tipcheck.backends.train_steps"
+_WORKER = "tipcheck.backends.layers.train_steps"
 _WAYS = (("dygraph", False), ("to_static", True), ("again", False))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tipcheck.backends.capture.collect import collect
-from tipcheck.backends.stage_link import StageLink
+from tipcheck.backends.server.link import StageLink
 from tipcheck.backends.subject import load_subject
 from tipcheck.compare.verdict import Status
 from tipcheck.errors import TipcheckError

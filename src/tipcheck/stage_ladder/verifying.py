@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tipcheck.backends.stage_link import StageLink
+from tipcheck.backends.server.link import StageLink
 from tipcheck.errors import UsageError
 from tipcheck.stage_ladder.climb import climb, environment_for
 from tipcheck.stage_ladder.lineup import check_names

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tipcheck.backends.capture.files import KEPT
-from tipcheck.backends.program import read_program
+from tipcheck.backends.exports.program import read_program
 from tipcheck.backends.subject import InputSet, InputSpec, Recorded, Subject, save_subject
 from tipcheck.errors import UsageError
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tipcheck.backends.nesting import tensors_in
-from tipcheck.backends.program import read_program
+from tipcheck.backends.exports.program import read_program
+from tipcheck.backends.layers.nesting import tensors_in
 from tipcheck.backends.stages import Place, StageKind, register
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tipcheck.backends.onnx_export import to_onnx
+from tipcheck.backends.exports.to_onnx import to_onnx
 from tipcheck.backends.stages import Place, StageKind, register
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from tipcheck.backends.stages import Place, StageKind, register
 
 if TYPE_CHECKING:
-    from tipcheck.backends.layer_calls import LayerCall
+    from tipcheck.backends.layers.calls import LayerCall
 
 
 def start(place: Place) -> LayerCall:
     """Make the layer and convert it."""
-    from tipcheck.backends.layer_source import start_layer
+    from tipcheck.backends.layers.source import start_layer
 
     return start_layer(place, static=True)
 
