@@ -10,12 +10,18 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 python=${PYTHON:-python3}
-if ! "$python" -c 'import paddle, PIL' 2> /dev/null; then
-    if [ ! -x .venv/bin/python ]; then
+can_run() {
+    "$1" -c 'import paddle, PIL' 2> /dev/null
+}
+if ! can_run "$python"; then
+    if ! can_run .venv/bin/python; then
         echo "== $python has no PaddlePaddle: installing requirements.txt into .venv"
         "$python" -m venv .venv
+        .venv/bin/python -m pip install --quiet --disable-pip-version-check \
+            --requirement requirements.txt
     fi
     python=.venv/bin/python
-    "$python" -m pip install --quiet --disable-pip-version-check --requirement requirements.txt
 fi
+# What Paddle says at every import, and what nobody has to act on.
+export PYTHONWARNINGS="ignore:No ccache found"
 exec "$python" run.py "$@"

@@ -148,6 +148,21 @@ def test_a_flipped_bit_in_the_data_is_noticed(tmp_path: Path) -> None:
     assert "cannot be read (Bad CRC-32" in refused(broken, path)
 
 
+@pytest.mark.parametrize(("offset", "told"), [(26, "File name in directory"), (28, "EOFError")])
+def test_what_a_library_quotes_is_cut_and_never_empty(
+    offset: int, told: str, tmp_path: Path
+) -> None:
+    """The lengths in a member's header: zipfile quotes the bytes there, or says nothing at all."""
+    path = archive(tmp_path / "a.npz", y=member(np.zeros(1000)))
+    data = bytearray(path.read_bytes())
+    data[offset] ^= 0x7F
+    broken = tmp_path / "broken.npz"
+    broken.write_bytes(data)
+    message = refused(broken, path).removeprefix(str(broken))
+    assert f"cannot be read ({told}" in message
+    assert len(message) < 200
+
+
 def test_every_flipped_bit_is_an_error_or_harmless(tmp_path: Path, good: Path) -> None:
     """A flip is noticed, or leaves the arrays as they were: never a crash, never another PASS."""
     data = good.read_bytes()

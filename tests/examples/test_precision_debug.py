@@ -95,6 +95,19 @@ def test_the_demo_compares_every_way(repository: Repository, classifier: Path) -
     assert {row[3] for row in rows if row[2] in {"ir", "onednn_fp32"}} == {"PASS"}
 
 
+def test_the_demo_works_without_tipcheck(
+    repository: Repository, classifier: Path, tmp_path: Path
+) -> None:
+    hidden = tmp_path / "tipcheck"
+    hidden.mkdir()
+    (hidden / "__init__.py").write_text("raise ModuleNotFoundError('no tipcheck')\n")
+    done = repository.type("demo.py", "ocr_cls", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines() if line.startswith("ocr_cls")]
+    assert len(rows) == 8
+    assert all(row[3:6] == ["max", "abs", "difference"] for row in rows if row[2] == "onednn_fp32")
+
+
 def test_what_cannot_work_is_one_line(repository: Repository, tmp_path: Path) -> None:
     (tmp_path / WHEEL).write_bytes(b"PK")
     (tmp_path / "inputs.npz").write_bytes(b"PK")

@@ -29,7 +29,7 @@ def library() -> Any:
     except ModuleNotFoundError as error:
         raise ProblemError(
             "quantisation comes from the package tipcheck, which this Python does not have "
-            f"({error}): pip install tipcheck"
+            f"({error}): pip install -e FOLDER, where FOLDER is a checkout of tipcheck"
         ) from None
     return tipcheck.quant
 

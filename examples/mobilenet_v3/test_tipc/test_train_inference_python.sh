@@ -18,7 +18,7 @@ esac
 config=$1
 mode=${2:-lite_train_lite_infer}
 func_check_arguments "$config" "$mode"
-command -v tipcheck > /dev/null || func_fail "tipcheck is not installed: pip install tipcheck"
+command -v tipcheck > /dev/null || func_fail "tipcheck is not installed: pip install -e FOLDER, where FOLDER is a checkout of tipcheck"
 started=$(mktemp)
 trap 'rm -f "$started"' EXIT
 status=0

@@ -166,8 +166,10 @@ def draw_curves(chains: Sequence[Chain], width: int = 900, height: int = 420) ->
         y = bottom - (bottom - top) * part / 5
         draw.line((left, y, right, y), "#e8eaed")
         draw.text((10, y - 9), f"{highest * part / 5:.2f}", INK, font)
-        x = left + (right - left) * part / 5
-        draw.text((x - 8, bottom + 8), f"{1 + (steps - 1) * part / 5:.3g}", INK, font)
+    for epoch in sorted({1 + round((steps - 1) * part / 5) for part in range(6)}):
+        x = left + (right - left) * (epoch - 1) / max(steps - 1, 1)
+        draw.text((x, bottom + 8), f"{epoch}", INK, font, anchor="mt")
+    draw.text(((left + right) / 2, height - 6), "epoch", INK, font, anchor="mb")
     for number, chain in enumerate(chains):
         colour = COLOURS[number % len(COLOURS)]
         points = [

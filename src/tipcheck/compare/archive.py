@@ -108,10 +108,8 @@ class MemberTensor:
                 warnings.simplefilter("ignore")
                 return read(stream)  # type: ignore[no-untyped-call]
         except Exception as error:  # noqa: BLE001 - numpy lets through whatever its parsers raise
-            told = " ".join(str(error).split())[:80]
-            raise UsageError(
-                f"damaged: its header cannot be read ({told})", where=self._where, hint=_AGAIN
-            ) from None
+            told = f"damaged: its header cannot be read ({_short(error)})"
+            raise UsageError(told, where=self._where, hint=_AGAIN) from None
 
     @contextmanager
     def _opened(self) -> Iterator[IO[bytes]]:
@@ -121,7 +119,13 @@ class MemberTensor:
         except UsageError:
             raise
         except (*_BROKEN, RuntimeError, NotImplementedError) as error:
-            raise UsageError(f"cannot be read ({error})", where=self._where, hint=_AGAIN) from None
+            told = f"cannot be read ({_short(error)})"
+            raise UsageError(told, where=self._where, hint=_AGAIN) from None
+
+
+def _short(error: Exception) -> str:
+    """Return what a library says: cut, as some quote what they stumbled over; or its name."""
+    return " ".join(str(error).split())[:80] or type(error).__name__
 
 
 @contextmanager

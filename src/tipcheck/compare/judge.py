@@ -87,9 +87,13 @@ def _overall(verdicts: tuple[TensorVerdict, ...], coverage: Coverage) -> tuple[S
     if not verdicts:
         return Status.FAIL, Gate.STRUCTURE, "there are no outputs: nothing was compared"
     last = max((verdict.gate for verdict in verdicts), key=list(Gate).index)
-    plural = "" if coverage.outputs == 1 else "s"
-    counted = f"{coverage.outputs} output{plural}, {coverage.elements_compared:,} elements"
-    return Status.PASS, last, f"all equal within tolerance: {counted}"
+    outputs = _counted(coverage.outputs, "output")
+    elements = _counted(coverage.elements_compared, "element")
+    return Status.PASS, last, f"all equal within tolerance: {outputs}, {elements}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _differs(verdict: TensorVerdict) -> bool:
