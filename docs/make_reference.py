@@ -67,9 +67,9 @@ Every result that leaves tipcheck as JSON is one of the contracts below. What th
   may be missing in a file that another program wrote; tipcheck then reads it as the default.
 - **An unknown field** is ignored by tipcheck; a reader of yours should do the same.
 
-Some contracts are agreed before any command writes them: `tipcheck.trace`, and those of the rooms
-that are [not built yet](../house.md#rooms). `tipcheck.step-result` and `tipcheck.stage-outputs`
-only pass from room to room inside tipcheck.
+Some contracts are agreed before any command writes them: `tipcheck.bundle` and `tipcheck.culprit`.
+`tipcheck.step-result`, `tipcheck.stage-outputs` and `tipcheck.trace` only pass from room to room
+inside tipcheck.
 
 | schema | what it holds |
 |---|---|

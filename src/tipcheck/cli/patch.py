@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
             raise
         raise UsageError(
             "tipcheck patch needs libcst, which is not installed",
-            hint="pip install 'tipcheck[patch]'",
+            hint="pip install libcst",
         ) from None
     files = [*options.files, *options.export_file]
     if not files:
