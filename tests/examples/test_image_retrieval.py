@@ -323,6 +323,7 @@ def refusals(repository: Repository, ran: str) -> dict[str, dict[str, Any]]:
 
 
 REFUSED: list[tuple[list[str], int, str]] = [
+    (["prepare_data.py", "--archive=bad/broken.pdparams"], 1, "is damaged or no cifar-10"),
     (["train.py", "--data-path=nowhere"], 1, "the data folder nowhere does not exist: make it"),
     (["train.py", "--data-path=bad/empty"], 1, "bad/empty is empty or holds something else"),
     ([*TRAIN, "--output-dir=bad/file"], 1, "--output-dir bad/file is a file, not a folder"),

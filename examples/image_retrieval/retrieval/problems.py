@@ -19,7 +19,7 @@ def run(main: Callable[[], None]) -> None:
     try:
         main()
     except (ProblemError, OSError) as problem:
-        sys.exit(f"{script}: error: {problem}")
+        sys.exit(f"{script}: error: {' '.join(str(problem).split())}")
     except KeyboardInterrupt:
         print(f"{script}: error: interrupted", file=sys.stderr)
         sys.exit(130)

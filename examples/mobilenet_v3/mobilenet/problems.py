@@ -17,7 +17,7 @@ def run(main: Callable[[], None]) -> None:
     try:
         main()
     except (ProblemError, OSError) as problem:
-        sys.exit(f"{Path(sys.argv[0]).name}: error: {problem}")
+        sys.exit(f"{Path(sys.argv[0]).name}: error: {' '.join(str(problem).split())}")
     except KeyboardInterrupt:
         sys.exit(f"{Path(sys.argv[0]).name}: interrupted")
 

@@ -17,6 +17,6 @@ def run(main: Callable[[], None]) -> None:
     try:
         main()
     except (ProblemError, OSError) as problem:
-        sys.exit(f"{name}: error: {problem}")
+        sys.exit(f"{name}: error: {' '.join(str(problem).split())}")
     except KeyboardInterrupt:
         sys.exit(f"{name}: interrupted")

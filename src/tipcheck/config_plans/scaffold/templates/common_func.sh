@@ -21,7 +21,7 @@ find_tipcheck() {
     elif python3 -c 'import tipcheck' > /dev/null 2>&1; then
         TIPCHECK=(python3 -m tipcheck)
     else
-        stop "tipcheck is not installed for this shell; type: python3 -m pip install tipcheck" 3
+        stop "tipcheck is not installed for this shell; type: python3 -m pip install -e FOLDER, a clone of it" 3
     fi
 }
 
