@@ -443,6 +443,10 @@ def test_the_pictures_show_the_images_where_they_belong(tmp_path: Path) -> None:
         tones = [picture.getpixel((68 * column + 30, 68 * row + 30))[0] for column in range(11)]
         assert labels[tones[0] // 2] == row
         assert tones[1:] == [2 * number for number in range(50, 60)]
+        lines = [picture.getpixel((68 * column + 30, 68 * row + 65)) for column in range(11)]
+        assert lines[0] == (255, 255, 255)
+        green = [red_green[1] > red_green[0] for red_green in lines[1:]]
+        assert green == [number == row for number in range(10)]
     pictures.curves({"a": [3.0, 2.0, 1.0], "b": [3.0, 2.0, 1.0]}, tmp_path / "losses.png")
     with Image.open(tmp_path / "losses.png") as curves:
         assert curves.size == (960, 420)

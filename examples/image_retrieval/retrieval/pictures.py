@@ -15,6 +15,7 @@ from retrieval.data import CLASSES, SIDE, Bytes
 _BOX = SIDE + 2
 _COLOURS = ("#1f6f5c", "#d1603d", "#3b5b92", "#8a6d1d")
 _INK, _GRID = "#333333", "#dddddd"
+_GOOD, _BAD = "#1a7f37", "#b3261e"
 
 
 def collage(images: Bytes) -> Image.Image:
@@ -37,10 +38,20 @@ def samples(images: Bytes, *, seed: int) -> Image.Image:
 def neighbours(
     images: Bytes, labels: Bytes, found: npt.NDArray[np.int64], *, seed: int
 ) -> Image.Image:
-    """Show a random image of every class, and to its right what was found for it."""
+    """Show a random image of every class, and to its right what was found for it.
+
+    What is of the same class is underlined in green, what is not in red.
+    """
     draw = random.Random(seed)  # noqa: S311 (nothing secret)
     queries = [draw.choice(np.flatnonzero(labels == kind).tolist()) for kind in range(CLASSES)]
-    return collage(images[[[query, *found[query]] for query in queries]])
+    picture = collage(images[[[query, *found[query]] for query in queries]])
+    pen = ImageDraw.Draw(picture)
+    for row, query in enumerate(queries):
+        for column, neighbour in enumerate(found[query], 1):
+            x, y = 2 * column * _BOX, 2 * (row * _BOX + SIDE)
+            colour = _GOOD if labels[neighbour] == labels[query] else _BAD
+            pen.rectangle((x, y, x + 2 * SIDE - 1, y + 2), fill=colour)
+    return picture
 
 
 def curves(losses: Mapping[str, Sequence[float]], path: Path, *, width: int = 100) -> None:
