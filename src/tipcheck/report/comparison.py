@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tipcheck.compare.verdict import Gate, Status
+from tipcheck.report.fitting import print_fitting
 from tipcheck.report.terminal import STYLES, decibels, printable, short, terminal
 
 if TYPE_CHECKING:
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
     from tipcheck.compare.verdict import Comparison, Measures, TensorVerdict
 
 _MARKS = {Status.PASS: "✓", Status.FAIL: "✗"}
+_SPARE = ("relative", "÷ rms", "SQNR dB", "dtype", "shape", "max abs")
+"""Columns that a narrow terminal can do without, least needed first."""
 
 
 def show_comparison(comparison: Comparison, console: Console | None = None) -> None:
     """Print a comparison."""
     console = console or terminal()
     if comparison.tensors:
-        console.print(_table(comparison.tensors))
+        print_fitting(console, _table(comparison.tensors), _SPARE)
     for verdict in comparison.tensors:
         if verdict.status is not Status.PASS or verdict.notes:
             console.print(_details(verdict), end="\n\n")

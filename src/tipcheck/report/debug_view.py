@@ -12,6 +12,7 @@ from rich.text import Text
 from tipcheck.blame.alignment import Match
 from tipcheck.compare.verdict import Status
 from tipcheck.report.debug_cells import cells, display_name, severity
+from tipcheck.report.fitting import print_fitting
 from tipcheck.report.terminal import STYLES, decibels, printable, short, terminal
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from tipcheck.blame.table import OpRow, Table
 
 _MARKS = {Status.PASS: "✓", Status.FAIL: "✗", Status.SUSPECT: "?", Status.CRASH: "✗"}
+_SPARE = ("max abs", "shape", "layer", "match")
+"""Columns that a narrow terminal can do without, least needed first."""
 _SHAPE, _MISMATCHED = 2, 3
 _NAME_WIDTH, _SHAPE_WIDTH, _MATCH_WIDTH = 20, 13, 5
 _MATCHES = {
@@ -50,7 +53,7 @@ def show_table(table: Table, console: Console | None = None, *, rows: str = "all
         grid = _grid()
         for row, texts in shown:
             grid.add_row(*_line(row, [cell.text for cell in texts]))
-        console.print(grid)
+        print_fitting(console, grid, _SPARE, cut=("layer",))
     _show_unmatched(table, console)
     _show_outputs(table, console)
     for place, culprit in enumerate(table.culprits, start=1):

@@ -8,6 +8,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from tipcheck.report.fitting import print_fitting
 from tipcheck.report.terminal import terminal
 
 if TYPE_CHECKING:
@@ -20,8 +21,11 @@ def show_diagnosis(diagnosis: Diagnosis, console: Console | None = None) -> None
     """Print a diagnosis."""
     console = console or terminal()
     console.print(_machine(diagnosis))
-    console.print(_ways("stages of verify", diagnosis.stages))
-    console.print(_ways("run modes of debug", diagnosis.run_modes))
+    for title, ways in (
+        ("stages of verify", diagnosis.stages),
+        ("run modes of debug", diagnosis.run_modes),
+    ):
+        print_fitting(console, _ways(title, ways), ("what it is",))
     console.print(_last_line(diagnosis))
 
 

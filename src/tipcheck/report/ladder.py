@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tipcheck.compare.verdict import Status
+from tipcheck.report.fitting import print_fitting
 from tipcheck.report.terminal import STYLES, decibels, printable, short, terminal
 
 if TYPE_CHECKING:
@@ -19,13 +20,15 @@ if TYPE_CHECKING:
 
 BAR_FULL_DB = 150.0
 _BAR_WIDTH = 20
+_SPARE = ("dB to below", "x noise", "dB to float64", "worst ÷ rms", "distance from the bottom")
+"""Columns that a narrow terminal can do without, least needed first."""
 _QUESTIONS = (Status.FAIL, Status.SUSPECT)
 
 
 def show_ladder(result: LadderResult, console: Console | None = None) -> None:
     """Print a ladder."""
     console = console or terminal()
-    console.print(_table(result))
+    print_fitting(console, _table(result), _SPARE)
     for rung in result.rungs:
         details = _details(rung)
         if details is not None:

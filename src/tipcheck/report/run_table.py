@@ -15,6 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from tipcheck.report.fitting import print_fitting
 from tipcheck.report.run_words import LOOKS, ORDER, configs, duration, size, steps
 from tipcheck.step_runner.outcome import Outcome
 
@@ -32,7 +33,7 @@ _NAMES = 4
 
 def show_run(report: RunReport, console: Console) -> None:
     """Print a run that is over."""
-    console.print(_table(report))
+    print_fitting(console, _table(report), ("memory", "time"))
     _show_causes(report, console)
     _show_measured(report, console)
     console.print(_last_line(report))
@@ -152,7 +153,7 @@ def _show_measured(report: RunReport, console: Console) -> None:
             log.precision,
             *("-" if number is None else f"{number:.4g}" for number in numbers),
         )
-    console.print(table)
+    print_fitting(console, table, ("CPU MB", "post ms", "pre ms", "device", "precision"))
 
 
 def _last_line(report: RunReport) -> Text:
