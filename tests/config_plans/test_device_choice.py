@@ -94,6 +94,7 @@ def test_several_processes_on_the_cpu(tmp_path: Path) -> None:
     assert together.argv[4] == "--log_dir=" + alone.log.removesuffix(".log") + "_workers"
     assert together.argv[5:] == alone.argv[1:]
     assert together.env["PADDLE_DISTRI_BACKEND"] == "gloo"
+    assert together.env["PADDLE_LOG_OVERWRITE"] == "1"
     assert one.steps[1:] == two.steps[1:]
     assert make_plan(path, MODE, profile="tutorial", device="cpu:1") == one
 

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 _DEVICE = re.compile(r"cpu:([1-9]\d{0,2})")
 _LAUNCH = ("-m", "paddle.distributed.launch")
-_ENV: dict[str, str | None] = {"PADDLE_DISTRI_BACKEND": "gloo", "CUDA_VISIBLE_DEVICES": None}
+_ENV: dict[str, str | None] = {
+    "PADDLE_DISTRI_BACKEND": "gloo",
+    "PADDLE_LOG_OVERWRITE": "1",  # else the ranks' logs go on below those of the run before
+    "CUDA_VISIBLE_DEVICES": None,
+}
 
 
 def device_and_processes(device: str | None) -> tuple[str | None, int]:
