@@ -113,3 +113,15 @@ def test_what_failed_is_pointed_at(tmp_path: Path) -> None:
     assert "FAIL" in shown
     assert "onednn.npz" in "".join(shown.split())
     assert "bfloat16 keeps 8 significant bits" in shown
+
+
+@pytest.mark.parametrize("width", [80, 107, 108, 140])
+def test_a_stage_is_one_line(
+    width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    one = {"y": np.ones(9, np.float32)}
+    other = {"y": one["y"] + np.float32(1.234e-5)}
+    Tour(tmp_path).compared(StageOutputs("onednn_bf16", 1, ("y",), ""), compare_arrays(one, other))
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.endswith(" x rms")

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from tipcheck.compare.verdict import Comparison
 
 _BAR_FULL_DB = 150.0
-_BAR_WIDTH = 30
+_WIDE = 108
+"""Columns from which on a line has room for a long bar and for whole words."""
 
 
 class Tour:
@@ -27,6 +28,8 @@ class Tour:
     def __init__(self, folder: Path, console: Console | None = None) -> None:
         self._folder = folder
         self._console = console or terminal()
+        wide = self._console.width >= _WIDE
+        self._bar, self._worst = (30, "worst element off by") if wide else (16, "worst")
         self._failed: list[str] = []
 
     def begin(self) -> None:
@@ -39,7 +42,7 @@ class Tour:
     def ran(self, outputs: StageOutputs) -> None:
         """Show the stage that is the reference."""
         line = Text.assemble((f"  {outputs.stage:<13}", "name"), "reference".ljust(8))
-        line.append(f"{outputs.seconds * 1000:>35.0f} ms", "quiet")
+        line.append(f"{outputs.seconds * 1000:>{self._bar + 5}.0f} ms", "quiet")
         self._console.print(line)
 
     def did_not_run(self, outputs: StageOutputs) -> None:
@@ -55,13 +58,13 @@ class Tour:
         tensor = comparison.tensors[0]
         sqnr = tensor.measures.sqnr_db if tensor.measures else None
         share = 0.0 if sqnr is None else max(0.0, min(1.0, sqnr / _BAR_FULL_DB))
-        bar = ("█" * round(share * _BAR_WIDTH)).ljust(_BAR_WIDTH, "░")
+        bar = ("█" * round(share * self._bar)).ljust(self._bar, "░")
         self._console.print(
             Text.assemble(
                 (f"  {outputs.stage:<13}", "name"),
                 (f"{status.value:<6}", STYLES[status.value]),
                 (bar, STYLES[status.value]),
-                f" {outputs.seconds * 1000:>4.0f} ms  {_closeness(sqnr)}, worst element off by "
+                f" {outputs.seconds * 1000:>4.0f} ms  {_closeness(sqnr)}, {self._worst} "
                 f"{short(tensor.measures.max_abs_over_rms if tensor.measures else None)} x rms",
             )
         )
