@@ -3,6 +3,7 @@
 import paddle
 from paddle.jit import to_static
 from paddle.static import InputSpec
+from show import files
 
 
 class Pairs(paddle.nn.Layer):
@@ -17,6 +18,7 @@ def spec_of(layer):
 net = to_static(Pairs())
 net(paddle.rand([4, 10]))
 paddle.jit.save(net, "called")
+print("files:", files("called"))
 called = paddle.jit.load("called")
 print("spec of the call:", spec_of(called))
 print("4 rows become", list(called(paddle.rand([4, 10])).shape))

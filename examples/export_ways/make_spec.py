@@ -3,10 +3,12 @@
 import numpy as np
 import paddle
 from paddle.static import InputSpec
+from show import message
 
 print(InputSpec([None, 784], "float32", "x"))
 print(InputSpec([None, 1], "int64", "label"))
 print(InputSpec([3]))  # only the shape has to be given
+print("a shape that is none:", message(lambda: InputSpec("784")))
 
 tensor = paddle.to_tensor(np.ones([2, 2], np.float32))
 print(InputSpec.from_tensor(tensor, name="x"))

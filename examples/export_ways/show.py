@@ -1,12 +1,20 @@
-"""What the programs of this folder show with: the message of an error, the ops of an export."""
+"""What the programs of this folder show with: the message of an error, the ops of an export.
+
+Also their `--help`: a program that has no options only says what it shows, and exports nothing.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import paddle
+
+if {"-h", "--help"} & set(sys.argv[1:]) and not sys.argv[0].endswith("run_all.py"):
+    print(f"usage: {Path(sys.argv[0]).name}\n\n{sys.modules['__main__'].__doc__}")
+    sys.exit(0)
 
 
 def message(action: Callable[[], Any]) -> str:

@@ -4,6 +4,8 @@ import argparse
 import os
 import sys
 
+import yaml
+
 sys.path.append(os.path.abspath(os.path.join(os.path.dirname(__file__), "..")))
 
 from suite.config import merge_options, read_config
@@ -17,7 +19,11 @@ def main():
     parser.add_argument("-o", "--opt", nargs="*", default=[], help="Global.save_dir=out and so on")
     options = parser.parse_args()
     for path in options.config:
-        Engine(merge_options(read_config(path), options.opt), path).export()
+        try:
+            config = read_config(path)
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            parser.error(f"{path} cannot be read: {' '.join(str(error).split())}")
+        Engine(merge_options(config, options.opt), path).export()
 
 
 if __name__ == "__main__":
