@@ -18,7 +18,11 @@ from mobilenet.images import SUFFIXES, augment, preprocess, read_image
 from mobilenet.problems import ProblemError
 
 Sample = tuple[npt.NDArray[np.float32], np.int64]
-PHOTO_SIZE = 224
+PHOTO_SIZE = 96
+"""Enough to learn 14 photographs by heart; on a CPU, a training takes a third of the time that it
+takes with the usual 224."""
+REMEMBERED = 100
+"""So many image files of a split are kept once they are read: every epoch needs them again."""
 IDX_SIZE = 32
 
 
@@ -71,6 +75,7 @@ class Samples(paddle.io.Dataset):  # type: ignore[misc]
         self.files: list[Path] = []
         self.pixels: npt.NDArray[np.uint8] | None = None
         self.labels: list[int] = []
+        self._read: dict[int, Image.Image] = {}
         if is_idx(root):
             self._open_idx(root, split)
         else:
@@ -107,7 +112,12 @@ class Samples(paddle.io.Dataset):  # type: ignore[misc]
         """Return an image as it is stored."""
         if self.pixels is not None:
             return Image.fromarray(self.pixels[index]).convert("RGB")
-        return read_image(self.files[index])
+        image = self._read.get(index)
+        if image is None:
+            image = read_image(self.files[index])
+            if len(self._read) < REMEMBERED:
+                self._read[index] = image
+        return image
 
     def batch(self, indices: list[int]) -> tuple[paddle.Tensor, paddle.Tensor]:
         """Read some samples into one tensor of images and one of labels."""
