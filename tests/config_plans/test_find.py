@@ -73,6 +73,12 @@ def test_the_script_of_the_repo_decides(tmp_path: Path) -> None:
         found(path)
     script.write_text("\n".join(load("tutorial-log").evidence.script))
     assert found(path, as_bash=True) == "tutorial-log"
+    glued = script.read_text().replace(
+        "${save_log}/${train_model_name}", "${save_log}${train_model_name}"
+    )
+    script.write_text(glued)  # another file is evaluated: another chain
+    with pytest.raises(UsageError, match="no profile describes"):
+        found(path, as_bash=True)
     other = put(tmp_path, "other", TUTORIAL)
     (other.parents[2] / "test_train_inference_python.sh").write_text("python $1\n")
     with pytest.raises(UsageError, match="no profile describes") as error:
