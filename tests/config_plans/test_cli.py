@@ -53,6 +53,22 @@ def test_a_plan_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert wire.loads(text, Plan).steps[0].argv[:2] == ("python3", "fit.py")
 
 
+def test_a_plan_file_is_shown_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = put(tmp_path, "mine", TUTORIAL)
+    assert call(plan, path, "--mode", LITE, "--json") == 0
+    text = capsys.readouterr().out
+    (tmp_path / "plan.json").write_text(text)
+    assert call(plan, "plan.json", "--json") == 0
+    assert capsys.readouterr().out == text
+    assert call(plan, "plan.json", "--shell") == 0
+    assert f"cd {tmp_path}\n" in capsys.readouterr().out
+    with pytest.raises(UsageError, match="--mode is for configs, this is a plan"):
+        call(plan, "plan.json", "--mode", LITE)
+
+
 def test_a_plan_as_a_script_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     show = 'import os,sys\nprint(sys.argv[1:], os.environ.get("CUDA_VISIBLE_DEVICES"))\n'
     text = change(TUTORIAL, {4: "gpu_list:0|0,1", 14: "norm_train:fit.py --say 'it is; $(x)'"})
@@ -121,7 +137,7 @@ def test_a_plan_that_cannot_be_made(tmp_path: Path) -> None:
         call(plan, tmp_path / "missing", "--mode", LITE)
     with pytest.raises(UsageError, match="no mode 'x'"):
         call(plan, put(tmp_path, "mine", TUTORIAL), "--mode", "x")
-    with pytest.raises(SystemExit):
+    with pytest.raises(UsageError, match="a config needs a mode"):
         call(plan, "a")
 
 

@@ -73,6 +73,17 @@ def test_the_script_of_the_repo_decides(tmp_path: Path) -> None:
         found(path)
     script.write_text("\n".join(load("tutorial-log").evidence.script))
     assert found(path, as_bash=True) == "tutorial-log"
+    for text, replacement in (
+        ("${save_log}/${train_model_name}", "${save_log}${train_model_name}"),
+        ("--ips=${ips}", "--nodes=${ips}"),
+    ):
+        whole = script.read_text()
+        script.write_text(whole.replace(text, replacement))
+        with pytest.raises(UsageError, match="no profile describes"):
+            found(path, as_bash=True)
+        script.write_text(whole)
+    script.write_text("\n".join(load("tutorial-oldest").evidence.script))
+    assert found(path, as_bash=True) == "tutorial-oldest"
     other = put(tmp_path, "other", TUTORIAL)
     (other.parents[2] / "test_train_inference_python.sh").write_text("python $1\n")
     with pytest.raises(UsageError, match="no profile describes") as error:

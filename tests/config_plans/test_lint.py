@@ -79,6 +79,8 @@ def test_text_that_is_no_good_file(tmp_path: Path) -> None:
     assert ("warning", "empty-line", 23) in found(tmp_path, change(SUITE, {22: "##\n"}))
     assert found(tmp_path, SUITE + "\n\n") == set()
     assert {(level, rule) for level, rule, _ in found(tmp_path, b"\0")} == {("error", "unreadable")}
+    latin = change(SUITE, {2: "model_name:caf\xe9"}).encode("latin-1")
+    assert found(tmp_path, latin) == {("error", "unreadable", 2)}
 
 
 def test_a_file_that_ends_early(tmp_path: Path) -> None:

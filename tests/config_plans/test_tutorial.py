@@ -246,6 +246,25 @@ def test_the_older_generation(tmp_path: Path) -> None:
     assert steps[0].argv[8] == f"--out=./log/tiny/{LITE}/norm_train_gpus_0,1_nodes_2"
 
 
+def test_the_oldest_generation_knows_one_machine_only(tmp_path: Path) -> None:
+    for gpus in ("0|0,1", "-1", "0,1,2,3,4,5,6,7"):
+        text = change(TUTORIAL, {4: f"gpu_list:{gpus}"})
+        plans = [
+            plan(tmp_path, text, profile=name, as_bash=True).steps
+            for name in ("tutorial-log", "tutorial-oldest")
+        ]
+        assert plans[0] == plans[1]
+    for gpus in ("192.168.0.1,192.168.0.2;0,1", "0,1,2,3,4,5,6,7,8"):
+        text = change(TUTORIAL, {4: f"gpu_list:{gpus}"})
+        with pytest.raises(UsageError, match="no branch for so long an entry") as error:
+            plan(tmp_path, text, profile="tutorial-oldest", as_bash=True)
+        assert error.value.where.endswith(":4")
+        assert plan(tmp_path, text, profile="tutorial-oldest").steps[0].argv[2:4] == (
+            "paddle.distributed.launch",
+            "--ips=192.168.0.1,192.168.0.2" if ";" in gpus else f"--gpus={gpus}",
+        )
+
+
 @pytest.mark.parametrize(
     "value", ["a.py $(touch x)", "a.py; rm b", "a.py `b`", "a.py && b", "a.py 'b"]
 )

@@ -385,7 +385,7 @@ def test_an_interrupted_training_says_how_to_go_on(repository: Repository) -> No
         if "[Epoch 2/50][Iter: 1/4]" in line:
             process.send_signal(signal.SIGINT)
             break
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=600)
     assert process.returncode == 1
     assert "Traceback" not in said
     assert "interrupted, epoch 1 is the last one saved" in said

@@ -43,7 +43,7 @@ def engine(request: pytest.FixtureRequest, mark: str) -> Iterator[Engine]:
         yield running
 
 
-def collect(engine: Engine, number: int, seconds: float = 60) -> dict[str, End]:
+def collect(engine: Engine, number: int, seconds: float = 300) -> dict[str, End]:
     ends: dict[str, End] = {}
     deadline = time.monotonic() + seconds
     while len(ends) < number and time.monotonic() < deadline:
@@ -118,10 +118,10 @@ def test_steps_run_side_by_side(engine: Engine, jobs: Jobs) -> None:
 
 
 def test_a_time_limit_ends_the_whole_tree(engine: Engine, jobs: Jobs, mark: str) -> None:
-    code = "trap '' TERM; setsid sleep 60 & sleep 60"
+    code = "trap '' TERM; setsid sleep 600 & sleep 600"
     end = run_one(engine, jobs.shell(code, limit=0.3))
     assert end.cut == "timeout"
-    assert not marked(mark, "sleep 60")
+    assert not marked(mark, "sleep 600")
 
 
 def test_a_program_that_is_not_there(engine: Engine, jobs: Jobs) -> None:
@@ -132,7 +132,11 @@ def test_a_program_that_is_not_there(engine: Engine, jobs: Jobs) -> None:
 
 def test_stopping_ends_all_steps_in_order(engine: Engine, jobs: Jobs) -> None:
     polite = "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.05; done"
-    all_jobs = several(jobs, [polite, "trap '' TERM; echo up; sleep 60"])
+    stubborn = "trap '' TERM; echo up; sleep 600"
+    all_jobs = [
+        jobs.shell(polite, key="polite", log=str(jobs.folder / "polite.log"), grace=300),
+        jobs.shell(stubborn, key="stubborn", log=str(jobs.folder / "stubborn.log")),
+    ]
     for job in all_jobs:
         engine.start(job)
     assert wait_until(
@@ -148,17 +152,17 @@ def test_stopping_ends_all_steps_in_order(engine: Engine, jobs: Jobs) -> None:
 
 
 def test_a_step_that_is_stopped_while_it_starts(engine: Engine, jobs: Jobs) -> None:
-    for job in several(jobs, ["sleep 60"] * 5, grace=5):
+    for job in several(jobs, ["sleep 600"] * 5, grace=5):
         engine.start(job)
         engine.stop()
-    assert all(end.interrupted for end in collect(engine, 5, seconds=50).values())
+    assert all(end.interrupted for end in collect(engine, 5).values())
 
 
 def test_leaving_ends_what_runs_at_once(jobs: Jobs, mark: str) -> None:
     for make in ENGINES.values():
         with make() as engine:
-            engine.start(jobs.shell("trap '' TERM; echo up; setsid sleep 60", grace=60))
-            assert wait_until(lambda: marked(mark, "sleep 60"))
+            engine.start(jobs.shell("trap '' TERM; echo up; setsid sleep 600", grace=600))
+            assert wait_until(lambda: marked(mark, "sleep 600"))
         assert not marked_processes(mark)
 
 
@@ -201,26 +205,26 @@ def local_processes(mark: str) -> dict[str, int]:
 
 def test_a_killed_supervisor_leaves_nothing_and_is_reported(jobs: Jobs, mark: str) -> None:
     with LocalEngine() as engine:
-        engine.start(jobs.shell("trap '' TERM HUP; setsid sleep 60 & echo up; sleep 60"))
-        assert wait_until(lambda: marked(mark, "sleep 60"))
+        engine.start(jobs.shell("trap '' TERM HUP; setsid sleep 600 & echo up; sleep 600"))
+        assert wait_until(lambda: marked(mark, "sleep 600"))
         os.kill(local_processes(mark)["supervisor"], signal.SIGKILL)
         end = collect(engine, 1)["job"]
         assert end.trouble == "the process that watched over this step was killed"
-        assert wait_until(lambda: not marked(mark, "sleep 60"))
+        assert wait_until(lambda: not marked(mark, "sleep 600"))
 
 
 def test_a_killed_keeper_is_an_error_of_the_tool(jobs: Jobs, mark: str) -> None:
     from tipcheck.errors import ToolError  # noqa: PLC0415 - only here
 
     with pytest.raises(ToolError, match="was killed"), LocalEngine() as engine:  # noqa: PT012
-        engine.start(jobs.shell("sleep 60"))
-        assert wait_until(lambda: marked(mark, "sleep 60"))
+        engine.start(jobs.shell("sleep 600"))
+        assert wait_until(lambda: marked(mark, "sleep 600"))
         os.kill(local_processes(mark)["keeper"], signal.SIGKILL)
         time.sleep(0.2)
         for _ in range(100):
             engine.start(jobs.shell("true"))
             engine.wait(0.1)
-    assert wait_until(lambda: not marked(mark, "sleep 60"))
+    assert wait_until(lambda: not marked(mark, "sleep 600"))
 
 
 def test_the_keeper_ignores_signals_meant_for_the_tool(jobs: Jobs, mark: str) -> None:

@@ -24,9 +24,10 @@ from pathlib import Path
 from tipcheck.step_runner.hold import hold
 with hold(Path(sys.argv[1])) as descriptor:
     if len(sys.argv) > 2:
-        subprocess.Popen(["sleep", sys.argv[2]], pass_fds=[descriptor])
+        child = subprocess.Popen(["sleep", sys.argv[2]], pass_fds=[descriptor])
+        Path(sys.argv[1] + ".child").write_text(str(child.pid))
     print("held", flush=True)
-    time.sleep(60)
+    time.sleep(600)
 """
 
 
@@ -68,25 +69,44 @@ def test_a_killed_holder_leaves_no_lock(tmp_path: Path) -> None:
     assert path.read_text() == ""
 
 
-def test_the_next_run_waits_for_the_last_processes_of_a_killed_one(tmp_path: Path) -> None:
+def kill_child(path: Path) -> None:
+    os.kill(int(path.with_name("lock.child").read_text()), signal.SIGKILL)
+
+
+def test_the_next_run_waits_for_the_last_processes_of_a_killed_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "lock"
-    process = holder(path, "1.5")
+    process = holder(path, "600")
     os.kill(process.pid, signal.SIGKILL)  # not reaped yet: a zombie does not count as alive
     begin = time.monotonic()
+    killed: list[float] = []
+    sleep = time.sleep
+
+    def wait(seconds: float) -> None:
+        sleep(seconds)
+        if not killed and time.monotonic() > begin + 2 * hold_module._DYING:
+            kill_child(path)
+            killed.append(seconds)
+
+    monkeypatch.setattr(time, "sleep", wait)
     with hold(path):
-        assert time.monotonic() - begin > 0.3
+        assert killed, "longer than it waits for one that may still be alive"
     process.wait()
 
 
 def test_it_does_not_wait_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hold_module, "_LAST_BREATH", 0.2)
     path = tmp_path / "lock"
-    process = holder(path, "2")
+    process = holder(path, "600")
     process.kill()
     process.wait()
-    with pytest.raises(ToolError, match="a process of it does not end"), hold(path):
-        pass
-    assert wait_until(lambda: _free(path), 5)
+    try:
+        with pytest.raises(ToolError, match="a process of it does not end"), hold(path):
+            pass
+    finally:
+        kill_child(path)
+    assert wait_until(lambda: _free(path))
 
 
 def _free(path: Path) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.step_runner.conftest import wait_until
 from tipcheck.step_runner import keeper
 from tipcheck.step_runner.local import read_journal
 
@@ -88,7 +89,7 @@ def test_commands_may_arrive_in_pieces(jobs: Jobs) -> None:
 
 def test_stop_ends_every_step(jobs: Jobs) -> None:
     def talk(ours: socket.socket, _lifeline: int) -> None:
-        ours.sendall(command(jobs.shell("sleep 60")))
+        ours.sendall(command(jobs.shell("sleep 600")))
         ours.sendall(b'{"stop": true}\n')
 
     [record] = serve(talk)
@@ -100,8 +101,8 @@ def test_the_journal_has_every_end_but_those_of_interrupted_steps(jobs: Jobs) ->
 
     def talk(ours: socket.socket, _lifeline: int) -> None:
         ours.sendall(command(jobs.make("true", attempt=5)))
-        ours.sendall(command(jobs.shell("sleep 60", log=str(jobs.folder / "s.log")), 2))
-        threading.Event().wait(0.5)
+        ours.sendall(command(jobs.shell("sleep 600", log=str(jobs.folder / "s.log")), 2))
+        assert wait_until(lambda: [*read_journal(path)])
         ours.sendall(b'{"stop": true}\n')
 
     records = serve(talk, path)

@@ -21,7 +21,7 @@ def test_a_step_that_nobody_waits_for_ends_and_is_not_taken_for_the_next(jobs: J
     def broken() -> bool:
         raise RuntimeError("the other end is gone")
 
-    lost = jobs.shell("sleep 60", key="lost", attempt=1)
+    lost = jobs.shell("sleep 600", key="lost", attempt=1)
     with pytest.raises(RuntimeError):
         list(ray_node.run_step((), lost, [], broken))
     following = jobs.shell("echo here; exit 3", key="next", attempt=2)
@@ -32,7 +32,7 @@ def test_a_step_that_nobody_waits_for_ends_and_is_not_taken_for_the_next(jobs: J
 
 
 def test_a_step_is_stopped_when_the_run_is(jobs: Jobs) -> None:
-    job = jobs.shell("sleep 60", attempt=5)
+    job = jobs.shell("sleep 600", attempt=5)
     *_, end = ray_node.run_step((), job, ["1"], lambda: True)
     assert isinstance(end, End)
     assert end.interrupted

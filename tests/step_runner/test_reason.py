@@ -42,6 +42,8 @@ terminate called without an active exception
         ("10%\r20%\r30%", "30%"),
         ("bad\ntipcheck: ended after 3 s, because of an error\n", "bad"),
         ("KeyboardInterrupt\nRuntimeError: x\nKeyboardInterrupt: y", "RuntimeError: x"),
+        ("\ufffd\ufffd3\n\ufffda\n\ufffd\ufffd\n#", "its log ends with something that is no text"),
+        ("\ufffd\ufffd3\n\ufffda\nKeyError: 3\n#", "KeyError: 3"),
     ],
 )  # fmt: skip
 def test_the_line_that_says_what_went_wrong(text: str, line: str) -> None:

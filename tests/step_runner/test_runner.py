@@ -36,7 +36,7 @@ def test_every_outcome(chain: Chain) -> None:
         chain.step("after_bad", "true", "bad"),
         chain.step("after_that", "true", "after_bad", "good"),
         chain.step("crash", "kill -SEGV $$"),
-        chain.step("slow", "sleep 60", stage="eval"),
+        chain.step("slow", "sleep 600", stage="eval"),
         chain.step("hollow", "echo 'tipcheck: hollow: no op'"),
         chain.step("after_hollow", "true", "hollow"),
         jobs=3,
@@ -245,7 +245,7 @@ def interrupt_when(condition: object, *numbers: int) -> threading.Thread:
 def test_an_interrupted_run_goes_on_where_it_was(chain: Chain) -> None:
     steps = [
         chain.step("a", "echo x >> count_a"),
-        chain.step("b", "echo x >> count_b; test -e fixed || sleep 60", "a"),
+        chain.step("b", "echo x >> count_b; test -e fixed || sleep 600", "a"),
         chain.step("c", "echo x >> count_c", "b"),
     ]
     thread = interrupt_when((chain.root / "count_b").exists, signal.SIGINT)
@@ -274,11 +274,10 @@ def test_an_interrupted_run_goes_on_where_it_was(chain: Chain) -> None:
 
 def test_a_second_signal_ends_everything_at_once(chain: Chain) -> None:
     thread = interrupt_when((chain.root / "up").exists, signal.SIGTERM, signal.SIGTERM)
-    begin = time.monotonic()
-    ran, _ = chain.run(chain.step("a", "trap '' TERM; touch up; sleep 60"), grace=30)
+    step = chain.step("a", "trap '' TERM; touch up; while :; do sleep 0.05; done")
+    ran, _ = chain.run(step, grace=1e6)  # which is not waited for
     thread.join()
     assert ran.interrupted_by == "SIGTERM"
-    assert time.monotonic() - begin < 25, "the grace of 30 s is not waited for"
 
 
 def test_signals_that_are_ignored_stay_ignored() -> None:

@@ -138,9 +138,7 @@ def test_servers_at_work_are_not_sent_away(engine: WarmEngine, jobs: Jobs) -> No
     ]  # fmt: skip
     for job in all_jobs:
         engine.start(job)
-    assert wait_until(
-        lambda: not engine.wait(0.01) and all(said(jobs, job) for job in all_jobs), 30
-    )
+    assert wait_until(lambda: not engine.wait(0.01) and all(said(jobs, job) for job in all_jobs))
     (jobs.folder / "go").touch()
     collect(engine, len(all_jobs))
     assert [jobs.read(job) for job in all_jobs] == ["warm\n"] * _MOST_SERVERS + ["fresh\n"]
@@ -180,7 +178,7 @@ def test_an_interpreter_that_cannot_be_started(jobs: Jobs) -> None:
 
 
 def test_stopping_while_it_warms_up(jobs: Jobs) -> None:
-    (jobs.folder / "slow_module.py").write_text("import time; time.sleep(60)")
+    (jobs.folder / "slow_module.py").write_text("import time; time.sleep(600)")
     env = {**os.environ, "PYTHONPATH": str(jobs.folder)}
     sub = jobs.folder / "sub"
     sub.mkdir()
@@ -198,7 +196,7 @@ def test_stopping_while_it_warms_up(jobs: Jobs) -> None:
 
 
 def test_an_import_that_never_ends(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
-    (jobs.folder / "slow_module.py").write_text("import time; time.sleep(60)")
+    (jobs.folder / "slow_module.py").write_text("import time; time.sleep(600)")
     env = {**os.environ, "PYTHONPATH": str(jobs.folder)}
     (jobs.folder / "sub").mkdir()
     (jobs.folder / "sub" / "script.py").write_text(WARM)
@@ -210,7 +208,7 @@ def test_an_import_that_never_ends(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_killed_server_is_reported_and_not_used_again(engine: WarmEngine, jobs: Jobs) -> None:
-    job = script(jobs, "open('up', 'w'); import time; time.sleep(60)")
+    job = script(jobs, "open('up', 'w'); import time; time.sleep(600)")
     engine.start(job)
     assert wait_until(lambda: not engine.wait(0.01) and (jobs.folder / "up").exists())
     [server] = engine._servers.values()
@@ -305,10 +303,14 @@ def test_after_the_import_a_variable_may_be_set(engine: WarmEngine, jobs: Jobs) 
 
 
 def test_a_script_that_is_refused_while_the_run_stops(engine: WarmEngine, jobs: Jobs) -> None:
-    text = "import os, time\ntime.sleep(0.5)\nif os.getpid():\n    os.environ['FLAGS_a'] = '1'\n"
+    text = (
+        "import os, time\nwhile not os.path.exists('go'):\n    time.sleep(0.02)\n"
+        "if os.getpid():\n    os.environ['FLAGS_a'] = '1'\n"
+    )
     job = script(jobs, text)
     engine.start(job)
     assert wait_until(lambda: engine.wait(0.01) or Path(job.log).exists())
     engine._stopping = True
+    (jobs.folder / "go").touch()
     [end] = collect(engine, 1).values()
     assert end.interrupted

@@ -168,7 +168,7 @@ def pair() -> Iterator[Pair]:
     SHARED[MARK] = word
     with LocalEngine() as local, WarmEngine() as warm:
         yield local, warm
-    assert wait_until(lambda: not marked_processes(word), 5), marked_processes(word)
+    assert wait_until(lambda: not marked_processes(word)), marked_processes(word)
 
 
 def unmeasured() -> dict[str, str]:

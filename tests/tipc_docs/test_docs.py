@@ -172,6 +172,12 @@ def test_a_config_without_values_for_any_mode_still_trains(tmp_path: Path) -> No
     assert "| ⬜ | ⬜ | — | — |" in page(config, "README.md")
 
 
+def test_a_folder_stands_for_its_configs(tmp_path: Path) -> None:
+    config = put(tmp_path, "mine", TUTORIAL, "train_infer_python.txt")
+    assert call(docs, config.parents[1]) == 0
+    assert "| tiny |" in page(config, "README.md")
+
+
 def test_a_dry_run_prints_and_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

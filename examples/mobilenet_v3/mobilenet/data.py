@@ -18,7 +18,11 @@ from mobilenet.images import SUFFIXES, augment, preprocess, read_image
 from mobilenet.problems import ProblemError
 
 Sample = tuple[npt.NDArray[np.float32], np.int64]
-PHOTO_SIZE = 224
+PHOTO_SIZE = 96
+"""Enough to learn 14 photographs by heart; on a CPU, a training takes a third of the time that it
+takes with the usual 224."""
+REMEMBERED = 100
+"""So many images of a split are kept once they are read: every epoch needs them again."""
 IDX_SIZE = 32
 
 
@@ -71,6 +75,8 @@ class Samples(paddle.io.Dataset):  # type: ignore[misc]
         self.files: list[Path] = []
         self.pixels: npt.NDArray[np.uint8] | None = None
         self.labels: list[int] = []
+        self._read: dict[int, Image.Image] = {}
+        self._prepared: dict[int, npt.NDArray[np.float32]] = {}
         if is_idx(root):
             self._open_idx(root, split)
         else:
@@ -107,7 +113,12 @@ class Samples(paddle.io.Dataset):  # type: ignore[misc]
         """Return an image as it is stored."""
         if self.pixels is not None:
             return Image.fromarray(self.pixels[index]).convert("RGB")
-        return read_image(self.files[index])
+        image = self._read.get(index)
+        if image is None:
+            image = read_image(self.files[index])
+            if len(self._read) < REMEMBERED:
+                self._read[index] = image
+        return image
 
     def batch(self, indices: list[int]) -> tuple[paddle.Tensor, paddle.Tensor]:
         """Read some samples into one tensor of images and one of labels."""
@@ -118,9 +129,16 @@ class Samples(paddle.io.Dataset):  # type: ignore[misc]
         return len(self.labels)
 
     def __getitem__(self, index: int) -> Sample:
-        image = self.image(index)
         label = np.int64(self.labels[index])
         if self.seed is None:
-            return preprocess(image, self.size), label
+            return self._same_every_time(index), label
         random = np.random.default_rng((self.seed, self.epoch, index))
-        return augment(image, self.size, random), label
+        return augment(self.image(index), self.size, random), label
+
+    def _same_every_time(self, index: int) -> npt.NDArray[np.float32]:
+        pixels = self._prepared.get(index)
+        if pixels is None:
+            pixels = preprocess(self.image(index), self.size)
+            if len(self._prepared) < REMEMBERED:
+                self._prepared[index] = pixels
+        return pixels

@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``tipcheck docs``."""
-    parser.add_argument("configs", type=Path, nargs="+", metavar="CONFIG", help="config files")
+    parser.add_argument(
+        "configs",
+        type=Path,
+        nargs="+",
+        metavar="CONFIG",
+        help="TIPC configs, folders or patterns of them",
+    )
     parser.add_argument(
         "--results",
         type=Path,
@@ -47,9 +53,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the documents."""
+    from tipcheck.cli.config_files import config_files
     from tipcheck.config_plans.find import root_of
 
-    roots = {root_of(config) for config in options.configs}
+    configs = config_files(options.configs)
+    roots = {root_of(config) for config in configs}
     if len(roots) > 1:
         raise UsageError(
             "the configs belong to several repos: " + ", ".join(sorted(map(str, roots))),
@@ -57,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
         )
     root = roots.pop()
     texts = documents(
-        root, options.configs, results=options.results, lang=options.lang, profile=options.profile
+        root, configs, results=options.results, lang=options.lang, profile=options.profile
     )
     if options.dry_run:
         for path, text in texts.items():

@@ -41,9 +41,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         type=Path,
         metavar="CONFIG",
-        help="TIPC configs, folders or patterns of them",
+        help="TIPC configs, folders or patterns of them, or plan files (.json)",
     )
-    add("--mode", required=True, metavar="MODE", help=f"one of {', '.join(MODES)}")
+    add("--mode", metavar="MODE", help=f"one of {', '.join(MODES)}; not for plan files")
     add("--as-bash", action="store_true", help="what the repo's own bash starts, defects included")
     add("--profile", metavar="P", help="read the configs with this profile")
     add_choices(add)
@@ -57,24 +57,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the plans of the configs."""
     from tipcheck.cli.config_files import config_files
-    from tipcheck.cli.run import plan_config
+    from tipcheck.cli.run import read_plans
     from tipcheck.step_runner.task import select, with_python
 
-    files = config_files(options.configs)
-    plans = [plan_config(file, options) for file in files]
+    read = [
+        (file, plan) for file in config_files(options.configs) for plan in read_plans(file, options)
+    ]
+    files, plans = [file for file, _ in read], [plan for _, plan in read]
     if options.python:
         plans = [with_python(plan, options.python) for plan in plans]
     if options.only or options.skip:
         plans = select(plans, only=options.only, skip=options.skip)
     if options.as_bash:
         for file, plan in zip(files, plans, strict=True):
-            _warn_of_gaps(file, plan.profile)
+            if file.suffix != ".json":
+                _warn_of_gaps(file, plan.profile)
     if options.json:
         _print_json(plans)
     elif options.shell:
-        from tipcheck.config_plans.find import root_of
+        from tipcheck.cli.config_files import repo_of
 
-        roots = [root_of(file) for file in files]
+        roots = [repo_of([file]) for file in files]
         sys.stdout.write(shell_script(list(zip(plans, roots, strict=True))))
     else:
         for plan in plans:

@@ -74,7 +74,9 @@ def lint(path: Path, *, profile: str | None = None) -> list[Finding]:
     try:
         config = read(path)
     except UsageError as error:
-        return [Finding(str(path), None, "error", "unreadable", error.what, error.hint)]
+        line = error.where.removeprefix(f"{path}:") if error.where else ""
+        number = int(line) if line.isdecimal() else None
+        return [Finding(str(path), number, "error", "unreadable", error.what, error.hint)]
     problems = [*text_problems(config)]
     try:
         chosen = find.profile_for(config, profile)

@@ -28,8 +28,8 @@ FORMATS: dict[str, str] = {
 """By the time from which the model suites used them."""
 
 NEWEST = "2022-08"
-_OLDEST = ("tutorial-log", "parl", "paddle3d", "speech", "can", "dabnet", "dncnn", "encnet", "lmf",
-           "nafnet", "rd4ad", "realesrgan")  # fmt: skip
+_OLDEST = ("tutorial-log", "tutorial-oldest", "parl", "paddle3d", "speech", "can", "dabnet",
+           "dncnn", "encnet", "lmf", "nafnet", "rd4ad", "realesrgan")  # fmt: skip
 _MIDDLE = ("tutorial", "tipcheck", "ptq", "rs", "medicalseg")
 GENERATIONS = {**dict.fromkeys(_OLDEST, "2021"), **dict.fromkeys(_MIDDLE, "2022-05")}
 """Of the profiles whose repos have not taken over the newest format."""

@@ -169,7 +169,6 @@ def keep(descriptors: Mapping[str, int], launch: Launch = execute) -> None:
 
     signal.signal(signal.SIGTERM, on_term)
     signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
-    gc.collect()
     gc.disable()
     gc.freeze()  # less memory to copy after every fork
     with socket.socket(fileno=descriptors["commands"]) as commands:

@@ -23,9 +23,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from tipcheck.errors import ToolError
+from tipcheck.step_runner.interruption import Interruption
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
 _FIELDS = 5
 _PIECE = 64 * 1024
@@ -118,8 +119,8 @@ def prepare(what: Preparation, show: Callable[[bytes], object]) -> Prepared:
             env["BASH_ENV"] = str(stack.enter_context(as_file(trap)))
             env["TIPCHECK_PREPARE_REPORT"] = str(report)
         log = stack.enter_context(_open(what.log))
-        stack.enter_context(_ended_by_signals())
-        exit_code, timed_out = _run(what, env, log, show)
+        interruption = stack.enter_context(Interruption())
+        exit_code, timed_out = _run(what, env, log, show, interruption)
         stopped, passed_over = _read_report(report)
     return Prepared(exit_code, timed_out, stopped, passed_over)
 
@@ -134,27 +135,18 @@ def _open(log: Path) -> BinaryIO:
         ) from None
 
 
-@contextlib.contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the script as Ctrl-C does."""
-
-    def interrupt(number: int, frame: object) -> None:  # noqa: ARG001 - what a handler is given
-        raise KeyboardInterrupt
-
-    before = {
-        number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def _run(
-    what: Preparation, env: Mapping[str, str], log: BinaryIO, show: Callable[[bytes], object]
+    what: Preparation,
+    env: Mapping[str, str],
+    log: BinaryIO,
+    show: Callable[[bytes], object],
+    interruption: Interruption,
 ) -> tuple[int, bool]:
-    """Return the exit code of bash, and whether the time limit ended it."""
+    """Return the exit code of bash, and whether the time limit ended it.
+
+    A signal is looked for, not raised wherever it arrives: bash may run before ``Popen`` returns,
+    and an exception there would leave nobody who knows of it.
+    """
     try:
         process = subprocess.Popen(
             ["bash", str(what.script), *what.arguments],
@@ -172,10 +164,12 @@ def _run(
     end = None if what.timeout is None else time.monotonic() + what.timeout
     in_time = False
     try:
-        in_time = _wait(process, end, reader)
+        in_time = _wait(process, end, lambda: bool(reader.lost or interruption.count))
     finally:
-        _end_group(process, what.grace)
+        _end_group(process, what.grace, interruption)
         reader.join(_LEFT_OPEN)  # a daemon of the script may hold the pipe for ever
+    if interruption.count:
+        raise KeyboardInterrupt
     if reader.lost is not None:
         raise ToolError(
             f"output is lost ({reader.lost.strerror})", where=str(what.log), hint="make room"
@@ -212,14 +206,10 @@ class _Reader(threading.Thread):
                     self._show(piece)
 
 
-def _wait(
-    process: subprocess.Popen[bytes], end: float | None, reader: _Reader | None = None
-) -> bool:
-    """Wait for a script; return False when its time is up or its output cannot be kept."""
+def _wait(process: subprocess.Popen[bytes], end: float | None, enough: Callable[[], bool]) -> bool:
+    """Wait for a script; return False when its time is up or ``enough`` says so."""
     while not _is_over(process):
-        if end is not None and time.monotonic() >= end:
-            return False
-        if reader is not None and reader.lost is not None:
+        if enough() or (end is not None and time.monotonic() >= end):
             return False
         time.sleep(_PAUSE)
     return True
@@ -231,11 +221,11 @@ def _is_over(process: subprocess.Popen[bytes]) -> bool:
     return os.waitid(os.P_PID, process.pid, options) is not None
 
 
-def _end_group(process: subprocess.Popen[bytes], grace: float) -> None:
-    """End bash and everything in its process group."""
+def _end_group(process: subprocess.Popen[bytes], grace: float, interruption: Interruption) -> None:
+    """End bash and everything in its process group; a second signal does not wait."""
     if not _is_over(process):
         os.killpg(process.pid, signal.SIGTERM)
-        _wait(process, time.monotonic() + grace)
+        _wait(process, time.monotonic() + grace, lambda: interruption.count > 1)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 

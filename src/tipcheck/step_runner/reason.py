@@ -67,12 +67,12 @@ def last_error(text: str) -> str:
     """Return the line of a log's end that says best what went wrong; empty when it has no lines."""
     said = [line for line in clean_lines(text) if not line.startswith("tipcheck: ")]
     lines = [line for line in said if not _is_binary(line)]
-    if said and not lines:
-        return "its log ends with something that is no text"
     for line in reversed(lines):
         if _EXCEPTION.match(line) and not line.startswith("KeyboardInterrupt"):
             return line[:_LONGEST]
     for line in reversed(lines):
         if _PROBLEM.search(line) and not _NOISE.search(line):
             return line[:_LONGEST]
+    if 2 * len(lines) < len(said):  # a short piece of something else may look like a line
+        return "its log ends with something that is no text"
     return lines[-1][:_LONGEST] if lines else ""

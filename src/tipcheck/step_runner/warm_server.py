@@ -15,6 +15,7 @@ The only file of the engine room that may import a framework.
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib
 import importlib.machinery
 import json
@@ -206,6 +207,7 @@ def main(arguments: Sequence[str]) -> None:
     _leave_no_trace()
     begun = dict(os.environ)
     proctree.die_with_parent(os.getppid())  # until the keeper watches the tool itself
+    gc.disable()  # next to nothing of an import is garbage, and looking for it takes its time
     imported = Imported(preload)
     proctree.live_without_parent()
     why_not = unfit(sys.modules[preload])
