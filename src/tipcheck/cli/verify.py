@@ -71,6 +71,7 @@ def _configure_inputs(parser: argparse.ArgumentParser) -> None:
     add("--most", type=int, default=8, metavar="N", help="images at most (default: 8)")
     add("--kinds", metavar="A,B,...", help="kinds of made inputs (default: all)")
     add("--seed", type=int, default=0, help="where random inputs start (default: 0)")
+    add("--calibration", default="", metavar="PATH", help="samples for trt_int8 without scales")
     add(
         "--spec",
         action="append",
@@ -170,6 +171,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
         time_limit=options.time_limit,
         workers=options.workers,
         threads=options.threads,
+        calibration=options.calibration,
     )
 
 

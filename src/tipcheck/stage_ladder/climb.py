@@ -8,7 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tipcheck.backends.calibration import sample_files
 from tipcheck.backends.exports.program import read_program
+from tipcheck.backends.inputs.samples import check_feed
 from tipcheck.backends.server.link import StageLink
 from tipcheck.backends.subject import output_name
 from tipcheck.errors import UsageError
@@ -58,6 +60,8 @@ def climb(
     program = read_program(model) if model else None
     if not subject.sets:
         raise UsageError("there are no inputs", hint="give some with --input")
+    if settings.calibration:
+        settings = replace(settings, calibration=_calibration(settings.calibration, subject))
     lined = line_up(subject, program, settings.stages)
     with tempfile.TemporaryDirectory(prefix="tipcheck-ladder-") as work:
         room = folder if settings.keep else Path(work)
@@ -73,6 +77,13 @@ def climb(
         runs = {name: _unused(name, runs, lined) for name in runs}
         parts = LadderParts(subject, lined, runs, noise, running.dropped, bfloat16, program)
         return sum_up(parts, sets, settings)
+
+
+def _calibration(path: str, subject: Subject) -> str:
+    """Return where samples are, as a worker can use it, once all of them are seen to fit."""
+    for file in sample_files(Path(path)):
+        check_feed(file, subject.inputs)
+    return str(Path(path).absolute())
 
 
 def environment_for(model: Path | None) -> dict[str, str]:
@@ -105,7 +116,7 @@ def _unused(name: str, runs: dict[str, StageRun], lined: Sequence[Lined]) -> Sta
     run = runs[name]
     kind = next(item.kind for item in lined if item.way.name == name)
     onto = runs.get(kind.onto)
-    sure = kind.precision in _FULL or kind.precision == "int8"  # that stage looks for itself
+    sure = kind.precision in _FULL or name == "onednn_int8"  # that stage looks for itself
     if sure or not run.answered or onto is None or not onto.answered:
         return run
     if any(

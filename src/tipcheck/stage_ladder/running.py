@@ -186,6 +186,7 @@ class Running:
         request = course.job(
             "stage", stage=name, again=True, threads=self._settings.threads, state=None
         )
+        request["calibration"] = self._settings.calibration
         if self._settings.state and (item.kind.inference or name == "executor"):
             request["state"] = self._state_request(only_rows=name == "executor")
         end = self._link.run(request, self._settings.time_limit)
@@ -201,7 +202,7 @@ class Running:
             archive if number == first else "" for number, archive in enumerate(self._course.sets)
         ]
         request = self._course.job("stage", stage=stage, threads=self._settings.threads)
-        request["sets"] = sets
+        request |= {"sets": sets, "calibration": self._settings.calibration}
         end = self._link.run(request, self._settings.time_limit)
         archives = _archives(end)
         return _between(run.archives[first], archives[first]) if first in archives else None

@@ -24,6 +24,7 @@ class Settings:
         time_limit: seconds that one stage may take before it counts as hanging.
         workers: stages that run at the same time; 0 chooses by cores and by the model's size.
         threads: threads that a stage may use.
+        calibration: for ``trt_int8`` an ``.npz`` file with real samples, or a folder of them.
         keep: whether files of answers are kept in the folder.
     """
 
@@ -37,4 +38,5 @@ class Settings:
     time_limit: float = 300.0
     workers: int = 0
     threads: int = 1
+    calibration: str = ""
     keep: bool = False
