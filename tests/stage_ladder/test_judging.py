@@ -12,13 +12,15 @@ import numpy as np
 import pytest
 
 from tipcheck.backends.catalogue import STAGES
+from tipcheck.backends.outputs import apart
 from tipcheck.backends.stages import StageKind, register, stage_kinds
 from tipcheck.backends.subject import InputSet, InputSpec, Subject
+from tipcheck.backends.told import told
 from tipcheck.compare.verdict import Status
 from tipcheck.stage_ladder.answers import StageRun
 from tipcheck.stage_ladder.flips import count_flips
 from tipcheck.stage_ladder.lineup import Lined
-from tipcheck.stage_ladder.noise import NoiseFloor, measure_noise
+from tipcheck.stage_ladder.noise import NoiseFloor, distance, measure_noise
 from tipcheck.stage_ladder.rung import LadderResult
 from tipcheck.stage_ladder.settings import Settings
 from tipcheck.stage_ladder.summing import LadderParts, sum_up
@@ -322,3 +324,160 @@ def test_the_catalogue_and_the_registered_stages_agree() -> None:
         register(kinds["onednn"])
     with pytest.raises(ValueError, match="no stage 'odd'"):
         register(StageKind("odd", kinds["onednn"].start))
+
+
+class Sets:
+    """Answers of some stages to several input sets, and of the referee."""
+
+    def __init__(self, folder: Path, count: int = 8) -> None:
+        self.folder, self.count = folder, count
+        self.answers: dict[str, list[dict[str, Any]]] = {}
+        noise = np.random.default_rng(3)
+        for stage in ("referee", *NAMES[:4]):
+            rows = np.random.default_rng(0).standard_normal((count, 40, 3))
+            exact = stage == "referee"
+            made = rows if exact else rows * (1 + EPS * noise.standard_normal(rows.shape))
+            self.answers[stage] = [
+                {
+                    "output_0": one.astype(np.float64 if exact else np.float32),
+                    "output_1": np.arange(40),
+                }
+                for one in made
+            ]
+
+    def climbed(self) -> LadderResult:
+        runs = {}
+        for stage, answers in self.answers.items():
+            archives = {}
+            for number, outputs in enumerate(answers):
+                archives[number] = self.folder / f"{stage}_{number}.npz"
+                np.savez(archives[number], **outputs)
+            runs[stage] = StageRun(stage, archives)
+        np.savez(self.folder / "x.npz", x=np.ones(3, np.float32))
+        kinds = stage_kinds()
+        lined = [Lined(way, kinds[way.name], way.what) for way in STAGES if way.name in runs]
+        truth = runs.pop("referee")
+        noise = measure_noise(truth, list(runs.values()), frozenset(), "there")
+        sets = tuple(InputSet(f"set {n}", "x.npz", "given") for n in range(self.count))
+        subject = Subject("net", "", (InputSpec("x", (3,), "float32"),), sets)
+        parts = LadderParts(subject, lined, runs, noise, {}, frozenset(), None)
+        return sum_up(parts, [str(self.folder / "x.npz")] * self.count, Settings())
+
+
+@pytest.fixture
+def sets(tmp_path: Path) -> Sets:
+    return Sets(tmp_path)
+
+
+def test_what_exact_arithmetic_turns_for_every_stage_is_no_fault(sets: Sets) -> None:
+    """Boxes in another order, another number of them, an overflow: scores were all but equal."""
+    for stage, order in (("referee", [1, 0]), ("onednn", [2, 0])):
+        sets.answers[stage][3]["output_1"] = np.array([*order, *range(2, 40)])
+    sets.answers["referee"][4]["output_1"] = np.arange(39)
+    sets.answers["onednn"][4]["output_1"] = np.arange(41)
+    for stage in NAMES[:4]:
+        sets.answers[stage][5]["output_0"][:2] = np.inf
+    sets.answers["onednn"][5]["output_0"][2] = np.inf
+    result = sets.climbed()
+    assert result.status is Status.PASS, result.sentence
+    notes = {note.name: note.note for note in result.sets}
+    assert notes["set 3"] == notes["set 4"] == "rounding decides much of output_1"
+    assert notes["set 5"] == "rounding decides much of output_0"
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "value"),
+    [
+        (3, "output_1", np.array([9, *range(1, 40)])),
+        (3, "output_1", np.arange(41)),
+        (3, "output_0", np.full((40, 3), np.inf, np.float32)),
+    ],
+)
+def test_what_only_one_stage_turns_is_a_fault(
+    sets: Sets, number: int, name: str, value: Any
+) -> None:
+    """Also where exact arithmetic turns something else, or sides with the stage."""
+    sets.answers["referee"][5]["output_1"] = np.array([1, 0, *range(2, 40)])
+    sets.answers["onednn"][number][name] = value
+    result = sets.climbed()
+    assert (result.status, result.first_break) == (Status.FAIL, "onednn")
+    sets.answers["referee"][number][name] = value.astype(sets.answers["referee"][0][name].dtype)
+    assert sets.climbed().first_break == "onednn"
+
+
+def test_far_more_than_exact_arithmetic_turns_is_a_fault(sets: Sets) -> None:
+    sets.answers["referee"][3]["output_1"] = np.array([1, 0, *range(2, 40)])
+    sets.answers["onednn"][3]["output_1"] = np.arange(40)[::-1].copy()
+    assert sets.climbed().first_break == "onednn"
+
+
+def test_a_referee_that_is_always_elsewhere_explains_nothing(sets: Sets) -> None:
+    for answers in sets.answers["referee"]:
+        answers["output_1"] = np.arange(40)[::-1].copy()
+        answers["output_0"] = -answers["output_0"]
+    assert sets.climbed().status is Status.PASS
+    sets.answers["onednn"][3]["output_1"] = np.array([1, 0, *range(2, 40)])
+    assert sets.climbed().first_break == "onednn"
+    sets.answers["onednn"][3] = sets.answers["inference"][3]
+    sets.answers["inference"][2]["output_0"] = sets.answers["inference"][2]["output_0"] * 1.01
+    assert sets.climbed().first_break == "inference"
+
+
+def test_an_answer_that_is_all_rounding_is_no_fault(sets: Sets) -> None:
+    """The norm of a picture of one colour: exact arithmetic gives zero, every stage its noise."""
+    sets.answers["referee"][2]["output_0"] = np.zeros((40, 3))
+    result = sets.climbed()
+    assert result.status is Status.PASS
+    sets.answers["onednn"][2]["output_0"] = -3 * sets.answers["onednn"][2]["output_0"]
+    result = sets.climbed()
+    assert result.status is Status.PASS, result.sentence
+    assert result.sets[2].note == "rounding decides much of output_0"
+    sets.answers["onednn"][1]["output_0"] = 1.01 * sets.answers["onednn"][1]["output_0"]
+    assert sets.climbed().first_break == "onednn"
+
+
+def test_an_output_without_elements_for_some_inputs_is_no_fault(sets: Sets) -> None:
+    """A picture without objects gives no boxes."""
+    for answers in sets.answers.values():
+        answers[4]["output_1"] = np.zeros(0, np.int64)
+    result = sets.climbed()
+    assert result.status is Status.PASS, result.sentence
+    assert result.rungs[1].bottom is not None
+    assert result.rungs[1].bottom.elements == 8 * 120 + 7 * 40
+    sets.answers["onednn"][4]["output_1"] = np.zeros(1, np.int64)
+    assert sets.climbed().first_break == "onednn"
+
+
+def test_an_output_that_never_has_elements_is_no_pass(sets: Sets) -> None:
+    for stage in sets.answers.values():
+        for answers in stage:
+            answers["output_1"] = np.zeros(0, np.int64)
+    result = sets.climbed()
+    assert result.status is Status.FAIL
+    assert result.sentence.startswith("nothing was compared in output_1: it has no elements")
+    for stage in sets.answers.values():
+        for answers in stage:
+            del answers["output_0"]
+    result = sets.climbed()
+    assert result.status is Status.FAIL
+    assert "the outputs have no elements" in result.sentence
+
+
+def test_infinite_scores_and_huge_numbers_are_compared_in_silence() -> None:
+    scores = np.full((2, 12), np.inf, np.float32)
+    assert count_flips(scores, -scores, 1e-3) is not None
+    huge = np.full((2, 3), 1e200)
+    assert distance(huge, np.full((2, 3), np.inf)) is None
+    assert apart(huge, huge * 2) == 0.0 or apart(huge, huge * 2) < math.inf
+
+
+def test_complex_numbers_are_apart_by_both_parts() -> None:
+    one = np.full((2, 3), 1 + 1j, np.complex64)
+    assert apart(one, one + np.complex64(1j)) == pytest.approx(2**-0.5)
+
+
+def test_of_an_error_of_openvino_the_cause_is_told() -> None:
+    text = "Exception from core.cpp:132:\nCheck 'false' failed at report.cpp:151:\nFrontEnd API"
+    text += " failed with OpConversionFailure:\nModel wasn't fully converted.\nSummary:\n"
+    assert told(RuntimeError(f"{text}-- Conversion is failed for: Loop-16\n")).endswith("Loop-16")
+    assert told(RuntimeError("Exception from core.cpp:132:\nno such op")).endswith(": no such op")

@@ -153,11 +153,11 @@ def _inputs(result: LadderResult) -> Text:
     speaking = [note.name for note in result.sets if note.speaks]
     told = "; ".join(map(printable, speaking)) or "none that says anything"
     text = Text(f"inputs: {told}", "quiet")
-    silent: dict[str, list[str]] = {}
+    noted: dict[str, list[str]] = {}
     for note in result.sets:
-        if not note.speaks:
-            silent.setdefault(note.note, []).append(note.name)
-    for why, names in silent.items():
+        if note.note:
+            noted.setdefault(note.note, []).append(note.name)
+    for why, names in noted.items():
         text.append(f"\n  {'; '.join(map(printable, names))}: {printable(why)}", "quiet")
     return text
 
