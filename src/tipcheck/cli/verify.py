@@ -41,6 +41,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--stages", metavar="A,B,...", help="only these stages; one that cannot run here fails")
     add("--no-state", action="store_true", help="leave out the state-and-shape suite")
     add("--no-referee", action="store_true", help="leave out the float64 referee")
+    add(
+        "--full",
+        action="store_true",
+        help="ask large models too what takes several times their memory",
+    )
     add("--time-limit", type=float, default=300.0, metavar="S", help="seconds for one stage")
     add("--workers", type=int, default=0, metavar="N", help="stages at the same time")
     add("--threads", type=int, default=1, metavar="N", help="threads of one stage (default: 1)")
@@ -144,6 +149,7 @@ def _request(options: argparse.Namespace) -> InputRequest:
         kinds=names(options.kinds),
         seed=options.seed,
         specs=tuple(map(spec_of, options.spec)),
+        full=options.full,
     )
 
 
@@ -168,6 +174,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
         budgets=dict(map(_budget, options.budget)),
         state=not options.no_state,
         referee=not options.no_referee,
+        full=options.full,
         time_limit=options.time_limit,
         workers=options.workers,
         threads=options.threads,

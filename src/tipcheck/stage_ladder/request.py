@@ -36,6 +36,7 @@ class InputRequest:
         kinds: kinds of made inputs; all of them when empty.
         seed: where random numbers start.
         specs: specs of a layer that does not say them itself.
+        full: whether large models get inputs of several sizes too.
     """
 
     archives: tuple[Path, ...] = ()
@@ -46,6 +47,7 @@ class InputRequest:
     kinds: tuple[str, ...] = ()
     seed: int = 0
     specs: tuple[InputSpec, ...] = ()
+    full: bool = False
 
     @property
     def given(self) -> bool:
@@ -201,7 +203,8 @@ def _sets(
         given += _from_function(specs, request, link, path, folder, len(given))
     if given:
         return tuple(given)
-    return make_sets(specs, folder, seed=request.seed, kinds=request.kinds, one_size=large)
+    one_size = large and not request.full
+    return make_sets(specs, folder, seed=request.seed, kinds=request.kinds, one_size=one_size)
 
 
 def _is_large(model: Path) -> bool:

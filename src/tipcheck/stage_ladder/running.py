@@ -84,6 +84,7 @@ class Running:
         build = link.build
         self._unmet = unmet_needs(build["cuda"], build["gpus"], build["tensorrt"])
         self._companion = ""
+        self._row_outputs: list[int] | None = None
         self._lock = threading.Lock()
         self.dropped: dict[int, str] = {}
 
@@ -121,8 +122,9 @@ class Running:
             return StageRun("referee"), "none: it was switched off"
         if course.model is None:
             return StageRun("referee"), "none: there is no export"
-        if course.size > REFEREE_LIMIT:
-            return StageRun("referee"), "none: in float64 the model would take too much memory"
+        if course.size > REFEREE_LIMIT and not self._settings.full:
+            why = "in float64 so large a model takes too much memory; --full runs it all the same"
+            return StageRun("referee"), f"none: {why}"
         self._say("float64 referee")
         end = self._link.run(course.job("referee"), self._settings.time_limit)
         archives = _archives(end)
@@ -190,6 +192,8 @@ class Running:
         if self._settings.state and (item.kind.inference or name == "executor"):
             request["state"] = self._state_request(only_rows=name == "executor")
         end = self._link.run(request, self._settings.time_limit)
+        if self._row_outputs is None:
+            self._row_outputs = end.answer("row_outputs")
         run = _run_of(name, end)
         if run.answered and not run.crash:
             run = replace(run, spread_fresh=self._fresh(name, run))
@@ -220,7 +224,8 @@ class Running:
             "batched": batched,
             "companion": "" if only_rows else self._companion_model(),
             "only_rows": only_rows,
-            "large": course.size > LARGE,
+            "large": course.size > LARGE and not self._settings.full,
+            "row_outputs": self._row_outputs if course.size > LARGE else None,
         }
 
     def _other_shape(self, first: int, numbers: Sequence[int]) -> str:

@@ -21,6 +21,8 @@ class Settings:
         bfloat16: names of outputs that hold bfloat16 bits; ``*`` for all stored as uint16.
         state: whether to run the state-and-shape suite.
         referee: whether to run the float64 referee.
+        full: whether to do what takes more copies of a large model than a ladder should: every
+            question of the suite, and the referee.
         time_limit: seconds that one stage may take before it counts as hanging.
         workers: stages that run at the same time; 0 chooses by cores and by the model's size.
         threads: threads that a stage may use.
@@ -35,6 +37,7 @@ class Settings:
     bfloat16: frozenset[str] = frozenset()
     state: bool = True
     referee: bool = True
+    full: bool = False
     time_limit: float = 300.0
     workers: int = 0
     threads: int = 1
