@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tipcheck.backends.exports.program import as_exported, read_program
+from tipcheck.backends.inputs.archives import read_feed
 from tipcheck.backends.inputs.drawn import make_sets
 from tipcheck.backends.layers.calls import evaluating, fingerprint, random_state
 from tipcheck.backends.layers.recording import flat_inputs, record_layer
@@ -184,7 +185,6 @@ def _sets(
     for number, item in enumerate(_listed(inputs)):
         feed, name = item, f"inputs {number}"
         if isinstance(item, (str, Path)):
-            with np.load(item, allow_pickle=False) as arrays:
-                feed, name = {key: arrays[key] for key in arrays.files}, Path(item).name
+            feed, name = read_feed(Path(item)), Path(item).name
         sets.append(given_set(feed, specs, folder, number, name, name))
     return tuple(sets)

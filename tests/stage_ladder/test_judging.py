@@ -481,3 +481,12 @@ def test_of_an_error_of_openvino_the_cause_is_told() -> None:
     text += " failed with OpConversionFailure:\nModel wasn't fully converted.\nSummary:\n"
     assert told(RuntimeError(f"{text}-- Conversion is failed for: Loop-16\n")).endswith("Loop-16")
     assert told(RuntimeError("Exception from core.cpp:132:\nno such op")).endswith(": no such op")
+
+
+def test_rungs_that_are_not_there_are_not_blamed(ladder: Ladder) -> None:
+    """With two rungs far apart the sentence names both, and no single change."""
+    for stage in ("inference_ir", "onednn"):
+        ladder.change(stage, "output_0", lambda array: array * np.float32(1.05))
+    assert "change when IR passes are switched on" in ladder.climbed().sentence
+    ladder.runs["inference"] = StageRun("inference", unsupported="not asked")
+    assert "change between executor and inference_ir" in ladder.climbed().sentence

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tipcheck.cli.verify_forms import add_arguments as add_forms
-from tipcheck.cli.verify_forms import run_form, split_command
+from tipcheck.cli.verify_forms import check_seed, run_form, split_command
 from tipcheck.errors import EXIT_CHECK_FAILED, EXIT_GOOD, UsageError
 
 __all__ = ["configure", "run", "split_command"]
@@ -159,12 +159,18 @@ def settings_of(options: argparse.Namespace) -> Settings:
     Raises:
         UsageError: a value that cannot be.
     """
+    from tipcheck.backends.calibration import sample_files
     from tipcheck.compare import Rules
+    from tipcheck.stage_ladder.lineup import check_names
     from tipcheck.stage_ladder.settings import Settings
 
+    check_names(names(options.stages))
+    if options.calibration:
+        sample_files(Path(options.calibration))
     Rules(rtol=options.rtol, atol=options.atol)  # refuses what no element could be judged by
-    if options.time_limit <= 0:
+    if not options.time_limit > 0:
         raise UsageError(f"--time-limit is {options.time_limit:g}", hint="give seconds, such as 60")
+    check_seed(options.seed)
     if options.threads < 1 or options.workers < 0:
         raise UsageError("--threads and --workers are counts", hint="give 1 or more")
     return Settings(

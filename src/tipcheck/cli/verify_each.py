@@ -20,6 +20,7 @@ from tipcheck.backends.capture.command import Watch
 from tipcheck.cli.run import EXIT_INTERRUPTED
 from tipcheck.cli.run_options import default_jobs
 from tipcheck.cli.verify_forms import (
+    KINDS,
     allowed,
     ladder_settings,
     state_folder,
@@ -140,10 +141,23 @@ class _Each:
         stem = Path(config).stem
         argv = tuple(word.replace("{name}", stem).replace("{}", config) for word in self.command)
         step = Step(id="export", stage="export", argv=argv, log=str(log))
-        ways = ",".join(self.settings.stages) or "all stages"
-        tolerance = f"{self.settings.rtol or ''}/{self.settings.atol or ''}".strip("/")
-        mode = " ".join(filter(None, ("verify", ways, tolerance)))
+        mode = self._mode()
         return Plan(config=config, mode=mode, profile="each", model_name=config, steps=(step,))
+
+    def _mode(self) -> str:
+        """Return how configs are verified, in words: what was verified otherwise is not resumed."""
+        settings, usual = self.settings, Settings(state=False, referee=False)
+        ways = ",".join(settings.stages) or "all stages"
+        tolerance = f"{settings.rtol or ''}/{settings.atol or ''}".strip("/")
+        words = ["verify", ways, tolerance, *sorted(self.allow)]
+        words += [f"seed {self.watch.seed}"] if self.watch.seed else []
+        words += [",".join(self.watch.kinds)] if self.watch.kinds != KINDS else []
+        for name in ("state", "referee", "full", "calibration", "threads"):
+            if getattr(settings, name) != getattr(usual, name):
+                words.append(f"{name} {getattr(settings, name)}")
+        for precision, budget in sorted(settings.budgets.items()):
+            words.append(f"{precision}={budget.warn_db:g},{budget.fail_db:g}")
+        return " ".join(filter(None, words))
 
     def folder(self, config: str) -> Path:
         """Return where everything about a config's exports is."""

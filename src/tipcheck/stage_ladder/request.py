@@ -10,6 +10,7 @@ import numpy as np
 
 from tipcheck.backends.exports.parameters import check_export
 from tipcheck.backends.exports.program import read_program
+from tipcheck.backends.inputs.archives import read_feed
 from tipcheck.backends.inputs.drawn import make_sets, write_set
 from tipcheck.backends.subject import FILE, LARGE, InputSet, InputSpec, Subject, load_subject
 from tipcheck.errors import UsageError
@@ -213,13 +214,7 @@ def _is_large(model: Path) -> bool:
 
 
 def _from_archive(file: Path, specs: Sequence[InputSpec], folder: Path, number: int) -> InputSet:
-    try:
-        with np.load(file, allow_pickle=False) as arrays:
-            feed = {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError, AttributeError) as error:
-        told = getattr(error, "strerror", None) or " ".join(str(error).split())[:100]
-        hint = "save it with numpy.savez(PATH, name=array)"
-        raise UsageError(f"cannot be read ({told})", where=str(file), hint=hint) from None
+    feed = read_feed(file)
     return given_set(feed, specs, folder, number, file.name, str(file))
 
 
