@@ -56,7 +56,7 @@ def test_what_is_no_archive_at_all(tmp_path: Path) -> None:
         read_feed(tmp_path / "objects.npz")
     with zipfile.ZipFile(tmp_path / "text.npz", "w") as archive:
         archive.writestr("x.npy", "no array")
-    with pytest.raises(UsageError, match="x.npy is no array"):
+    with pytest.raises(UsageError, match=r"\(x is no array\)"):
         read_feed(tmp_path / "text.npz")
 
 
