@@ -231,3 +231,18 @@ def test_a_command_that_exports_nothing_is_no_pass(
     assert told.out == "mine\n"
     assert "ended with code 7" in told.err
     assert main(["verify", "--", "sh", "-c", "kill -TERM $$"]) == 128 + 15
+
+
+def test_files_that_cannot_be_written_are_told_after_the_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was found out is shown first; a file that cannot be written is the tool's failure."""
+    (tmp_path / "x.yaml").touch()
+    (tmp_path / "file").touch()
+    monkeypatch.chdir(tmp_path)
+    each = ["verify", "--each", "*.yaml", "--output", "kept", "--engine", "local"]
+    for option in ("--log", "--junit", "--json"):
+        assert main([*each, option, "file/below", "--", "true", "{}"]) == 3
+        told = capsys.readouterr()
+        assert "exported nothing" in told.out
+        assert told.err.splitlines()[-1].startswith("tipcheck: error: file/below: cannot be")

@@ -27,7 +27,7 @@ from tipcheck.cli.verify_forms import (
     watch_of,
     write_json,
 )
-from tipcheck.errors import EXIT_CHECK_FAILED, EXIT_GOOD, UsageError
+from tipcheck.errors import EXIT_CHECK_FAILED, EXIT_GOOD, ToolError, UsageError
 from tipcheck.stage_ladder.settings import Settings
 from tipcheck.stage_ladder.verify_exports import SharedLinks
 
@@ -78,14 +78,14 @@ def run_each(options: argparse.Namespace, command: list[str]) -> int:
         ran = _run(each, plans, options)
     report = _report(ran, each, typed)
     (output / "results.json").write_text(wire.dumps(report) + "\n", encoding="utf-8")
+    show_each(report, terminal())  # before any file of the user's: one may not be writable
     log = options.log or output / f"check_{Path.cwd().name}.log"
     write_status(report, log)
+    print(f"status lines: {log}\neverything else: {output}")
     if options.junit:
         write_junit([*_whole(report)], options.junit)
     if options.json:
         write_json(report, options.json)
-    show_each(report, terminal())
-    print(f"status lines: {log}\neverything else: {output}")
     if report.interrupted_by:
         return EXIT_INTERRUPTED
     return EXIT_GOOD if report.good else EXIT_CHECK_FAILED
@@ -277,7 +277,11 @@ def _report(ran: Ran, each: _Each, typed: str) -> EachReport:
 
 
 def write_status(report: EachReport, path: Path) -> None:
-    """Write one line for each config that ended; older lines of other configs stay."""
+    """Write one line for each config that ended; older lines of other configs stay.
+
+    Raises:
+        ToolError: the file cannot be written.
+    """
     from tipcheck.report.run_status import FORMATS
 
     ended = [one for one in report.configs if one.outcome != "not run"]
@@ -288,16 +292,18 @@ def write_status(report: EachReport, path: Path) -> None:
         )
         for one in ended
     }
-    old: list[str] = []
-    if path.exists():
-        known = {
-            FORMATS["2021"].format(how=how, command=config)
-            for config in lines
-            for how in ("successfully", "failed")
-        }
-        old = [line for line in path.read_text("utf-8").splitlines() if line not in known]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{line}\n" for line in [*old, *lines.values()]), "utf-8")
+    known = {
+        FORMATS["2021"].format(how=how, command=config)
+        for config in lines
+        for how in ("successfully", "failed")
+    }
+    try:
+        text = path.read_text("utf-8", errors="replace") if path.exists() else ""
+        old = [line for line in text.splitlines() if line not in known]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{line}\n" for line in [*old, *lines.values()]), "utf-8")
+    except OSError as error:
+        raise ToolError(f"cannot be written: {error.strerror}", where=str(path)) from None
 
 
 def _whole(report: EachReport) -> Sequence[ExportsReport]:
