@@ -67,11 +67,17 @@ class Ladder:
         outputs[name] = change(outputs[name])
         self.put(stage, outputs)
 
-    def climbed(self, settings: Settings | None = None, *, referee: bool = True) -> LadderResult:
+    def climbed(
+        self,
+        settings: Settings | None = None,
+        *,
+        referee: bool = True,
+        bfloat16: frozenset[str] = frozenset(),
+    ) -> LadderResult:
         kinds = stage_kinds()
         lined = [Lined(way, kinds[way.name], way.what) for way in STAGES if way.name in NAMES]
         full = [self.runs[name] for name in NAMES[:-1] if self.runs[name].answered]
-        noise = measure_noise(self.runs["referee"], full, frozenset(), "there")
+        noise = measure_noise(self.runs["referee"], full, bfloat16, "there")
         subject = Subject(
             "net",
             "",
@@ -80,7 +86,7 @@ class Ladder:
         )
         runs = {name: self.runs[name] for name in NAMES}
         found = noise if referee else NoiseFloor(referee="none")
-        parts = LadderParts(subject, lined, runs, found, {}, frozenset(), None)
+        parts = LadderParts(subject, lined, runs, found, {}, bfloat16, None)
         return sum_up(parts, [str(self.folder / "inputs.npz")], settings or Settings())
 
 
@@ -490,3 +496,15 @@ def test_rungs_that_are_not_there_are_not_blamed(ladder: Ladder) -> None:
     assert "change when IR passes are switched on" in ladder.climbed().sentence
     ladder.runs["inference"] = StageRun("inference", unsupported="not asked")
     assert "change between executor and inference_ir" in ladder.climbed().sentence
+
+
+def test_a_stage_that_gives_another_type_for_bfloat16_is_a_fault(tmp_path: Path) -> None:
+    """The export says bfloat16, which comes as bits; a stage may give numbers all the same."""
+    bits = (np.arange(16000, 16480).reshape(40, 12)).astype(np.uint16)
+    ladder = Ladder(tmp_path, {"output_0": bits})
+    names = frozenset({"output_0"})
+    assert ladder.climbed(bfloat16=names).status is Status.PASS
+    ladder.change("onednn", "output_0", lambda array: array.astype(np.float32))
+    result = ladder.climbed(bfloat16=names)
+    assert (result.status, result.first_break) == (Status.FAIL, "onednn")
+    assert "became float32" in result.sentence

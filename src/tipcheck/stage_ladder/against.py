@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tipcheck.compare.budget import Budget
-    from tipcheck.stage_ladder.answers import StageRun
+    from tipcheck.stage_ladder.answers import Array, StageRun
     from tipcheck.stage_ladder.noise import NoiseFloor
     from tipcheck.stage_ladder.settings import Settings
 
@@ -123,11 +123,11 @@ class Judge:
             equal_nan=True,
             bfloat16=frozenset(),
         )
-        with opened(expected) as arrays:
-            bits = self._bfloat16 & set(arrays)
-        if bits:
-            with opened(actual) as arrays:
-                rules = replace(rules, bfloat16=bits & set(arrays))
+        if self._bfloat16:
+            with opened(expected) as one, opened(actual) as other:
+                names = self._bfloat16 & one.keys() & other.keys()
+                bits = frozenset(name for name in names if _bits(one[name]) and _bits(other[name]))
+            rules = replace(rules, bfloat16=bits)
         comparison = compare_files(expected, actual, rules)
         found = []
         for verdict in comparison.tensors:
@@ -250,6 +250,11 @@ class Judge:
         if precision in _FULL and floor:
             allowed = NOISE_FACTOR * floor.worst
         return count_flips(sides[0], sides[1], 3 * allowed)
+
+
+def _bits(array: Array) -> bool:
+    """Whether an array can hold bfloat16; a stage may give another type for such an output."""
+    return array.dtype.itemsize == 2 and array.dtype.kind in "uV"
 
 
 def noise_factor(elements: int) -> float:

@@ -28,8 +28,12 @@ STRANGER = 1e-2
 """Distance of every stage, on most input sets, from which a referee is not believed."""
 _AGREES = 0.25
 """Share of the input sets on which a referee has to agree about integers and infinities."""
-_EPS = 2.0**-24
-"""Half a unit in the last place of float32, relative: no float32 output is more exact than that."""
+_EPS = 2.0**-22
+"""The least floor: four half units in the last place of float32, relative.
+
+Outputs are stored to half a unit, but kernels for exp, log and their like are right to a few units
+only, and differently in every library; a model that amplifies nothing shows just that.
+"""
 
 Key = tuple[int, str]
 """Index of the input set, and name of the output."""
