@@ -20,7 +20,7 @@ from tipcheck.compare.verdict import Status
 from tipcheck.stage_ladder.answers import StageRun
 from tipcheck.stage_ladder.flips import count_flips
 from tipcheck.stage_ladder.lineup import Lined
-from tipcheck.stage_ladder.noise import NoiseFloor, distance, measure_noise
+from tipcheck.stage_ladder.noise import NoiseFloor, Shaken, distance, measure_noise, measure_shaken
 from tipcheck.stage_ladder.rung import LadderResult
 from tipcheck.stage_ladder.settings import Settings
 from tipcheck.stage_ladder.summing import LadderParts, sum_up
@@ -337,6 +337,7 @@ class Sets:
 
     def __init__(self, folder: Path, count: int = 8) -> None:
         self.folder, self.count = folder, count
+        self.noise: dict[str, Shaken] = {}
         self.answers: dict[str, list[dict[str, Any]]] = {}
         noise = np.random.default_rng(3)
         for stage in ("referee", *NAMES[:4]):
@@ -363,7 +364,8 @@ class Sets:
         kinds = stage_kinds()
         lined = [Lined(way, kinds[way.name], way.what) for way in STAGES if way.name in runs]
         truth = runs.pop("referee")
-        noise = measure_noise(truth, list(runs.values()), frozenset(), "there")
+        full = [run for run in runs.values() if run.stage != "onednn_bf16"]
+        noise = replace(measure_noise(truth, full, frozenset(), "there"), shaken=self.noise)
         sets = tuple(InputSet(f"set {n}", "x.npz", "given") for n in range(self.count))
         subject = Subject("net", "", (InputSpec("x", (3,), "float32"),), sets)
         parts = LadderParts(subject, lined, runs, noise, {}, frozenset(), None)
@@ -508,3 +510,84 @@ def test_a_stage_that_gives_another_type_for_bfloat16_is_a_fault(tmp_path: Path)
     result = ladder.climbed(bfloat16=names)
     assert (result.status, result.first_break) == (Status.FAIL, "onednn")
     assert "became float32" in result.sentence
+
+
+class Low(Sets):
+    """The same with a rung of bfloat16, and the executor's answers on inputs with noise."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        draw = np.random.default_rng(8)
+        self.moved: list[list[dict[str, Any]]] = [[], []]
+        self.answers["onednn_bf16"] = []
+        for outputs in self.answers["executor"]:
+            rows, order = outputs["output_0"], outputs["output_1"]
+            for target in (self.answers["onednn_bf16"], *self.moved):
+                noise = 1 + draw.uniform(-0.004, 0.004, rows.shape)
+                numbers = (rows * noise).astype(np.float32)
+                target.append({"output_0": numbers, "output_1": order.copy()})
+
+    def shaken(self) -> Shaken:
+        runs = []
+        for again, answers in enumerate([self.answers["executor"], *self.moved]):
+            archives = {}
+            for number, outputs in enumerate(answers):
+                archives[number] = self.folder / f"moved_{again}_{number}.npz"
+                np.savez(archives[number], **outputs)
+            runs.append(StageRun("executor" if not again else "shaken", archives))
+        return measure_shaken(runs[0], runs[1:], frozenset(), 2)
+
+    def judged(self) -> LadderResult:
+        self.noise = {"bfloat16": self.shaken()}
+        return self.climbed()
+
+
+@pytest.fixture
+def low(tmp_path: Path) -> Low:
+    return Low(tmp_path)
+
+
+def swapped(order: Any, pairs: int) -> Any:
+    order = order.copy()
+    order[: 2 * pairs] = order[: 2 * pairs].reshape(-1, 2)[:, ::-1].reshape(-1)
+    return order
+
+
+def test_lower_precision_may_turn_what_noise_of_the_inputs_turns(low: Low) -> None:
+    bits = low.answers["onednn_bf16"]
+    bits[3]["output_1"] = swapped(bits[3]["output_1"], 3)
+    assert low.judged().first_break == "onednn_bf16"
+    low.moved[1][3]["output_1"] = swapped(low.answers["executor"][3]["output_1"], 2)
+    assert low.judged().status is Status.PASS
+    bits[5]["output_1"] = swapped(bits[5]["output_1"], 1)  # one pair: drawn too few times
+    assert low.judged().status is Status.PASS
+    bits[3]["output_1"] = swapped(low.answers["executor"][3]["output_1"], 8)
+    assert low.judged().first_break == "onednn_bf16"
+
+
+def test_lower_precision_may_not_turn_everything(low: Low) -> None:
+    """Also where noise turns everything on some inputs."""
+    for outputs in low.moved[0]:
+        outputs["output_1"] = outputs["output_1"][::-1].copy()
+    bits = low.answers["onednn_bf16"]
+    bits[3]["output_1"] = bits[3]["output_1"][::-1].copy()
+    assert low.judged().first_break == "onednn_bf16"
+
+
+def test_lower_precision_may_move_as_far_as_noise_moves_the_answers(low: Low) -> None:
+    """Rows of boxes that change places are far apart, and right."""
+    bits, moved = low.answers["onednn_bf16"], low.moved[0]
+    bits[2]["output_0"] = bits[2]["output_0"][::-1].copy()
+    assert low.judged().first_break == "onednn_bf16"
+    moved[2]["output_0"] = moved[2]["output_0"][::-1].copy()
+    assert low.judged().status is Status.PASS
+    bits[4]["output_0"] = bits[4]["output_0"][::-1].copy()
+    assert low.judged().first_break == "onednn_bf16"
+
+
+def test_a_model_that_any_noise_turns_over_excuses_nothing(low: Low) -> None:
+    for outputs in low.moved[0]:
+        outputs["output_0"] = outputs["output_0"][::-1].copy()
+    bits = low.answers["onednn_bf16"]
+    bits[2]["output_0"] = bits[2]["output_0"][::-1].copy()
+    assert low.judged().first_break == "onednn_bf16"

@@ -22,7 +22,7 @@ from tipcheck.compare.verdict import Gate, Status, TensorVerdict
 from tipcheck.stage_ladder.answers import numbers, opened
 from tipcheck.stage_ladder.factors import NOISE_FACTOR, WORST_FACTOR
 from tipcheck.stage_ladder.flips import count_flips, together
-from tipcheck.stage_ladder.noise import Distance, turned
+from tipcheck.stage_ladder.noise import Distance, Shaken, turned
 from tipcheck.stage_ladder.rung import Against, Flips
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ _BAD = (Status.PASS, Status.SUSPECT, Status.FAIL)
 _FULL = ("float32", "float64")
 _LOW_FACTOR = 24.0
 """As ``NOISE_FACTOR``, where the floor is not measured in this precision but scaled to it."""
+_SHAKEN_FACTOR = 1.5
+"""How many times the decisions that noise of the inputs turns a lower precision may turn itself."""
 _FEW_DIFFER = 0.05
 """Share of integers that lower precision may change before it is more than a close decision."""
 
@@ -135,7 +137,7 @@ class Judge:
             judged = self._scaled(verdict, expected, actual, rules)
             finding = self._finding(judged, number, floor, precision)
             if finding.rule == "gates" and finding.status is not Status.PASS:
-                finding = self._unless_rounding(finding, expected, actual)
+                finding = self._unless_rounding(finding, expected, actual, precision)
             flip = None
             scores = len(judged.shape) == 2 and not judged.dtype.startswith("complex")
             if judged.measures and judged.threshold and scores:
@@ -195,13 +197,24 @@ class Judge:
         apart = 0.0 if decibels == math.inf else 10 ** (-decibels / 20)
         worst = measures.max_abs_over_rms or 0.0
         status, rule, reason = self._by_numbers(verdict, Distance(apart, worst), floor, precision)
+        shaken = self._noise.shaken.get(precision, Shaken()).apart.get((number, verdict.name))
+        if status is not Status.PASS and _is_rounding(shaken, Distance(apart, worst)):
+            told = f"{reason}, as inputs with the noise of {precision} do"
+            status, rule, reason = Status.PASS, "noise", told
         times = apart / floor.rms if floor and precision in _FULL else None
         return _Finding(status, rule, reason, number, verdict, times)
 
-    def _unless_rounding(self, finding: _Finding, expected: Path, actual: Path) -> _Finding:
-        """Pass what turned, where exact arithmetic turns as much of every stage's answer."""
+    def _unless_rounding(
+        self, finding: _Finding, expected: Path, actual: Path, precision: str
+    ) -> _Finding:
+        """Pass what turned, where exact arithmetic turns as much of every stage's answer.
+
+        Or, for lower precision, where as much turns once the inputs have noise of its size.
+        """
         name, number = finding.verdict.name, finding.number
-        limit = NOISE_FACTOR * self._noise.turned.get((number, name), 0.0)
+        key = (number, name)
+        shaken = self._shaken(precision, key, finding.verdict.elements)
+        limit = max(NOISE_FACTOR * self._noise.turned.get(key, 0.0), shaken)
         if not limit or finding.verdict.gate is Gate.NUMBERS:
             return finding
         with opened(expected) as one, opened(actual) as other:
@@ -212,8 +225,21 @@ class Judge:
             return finding
         if turned(wanted, found) > limit:
             return finding
-        told = f"{finding.reason}, as exact arithmetic does to every stage"
+        why = f"inputs with the noise of {precision} do" if shaken else "exact arithmetic does"
+        told = f"{finding.reason}, as {why} to every stage"
         return replace(finding, status=Status.PASS, rule="noise", reason=told, turned=True)
+
+    def _shaken(self, precision: str, key: tuple[int, str], elements: int) -> float:
+        """Return how many elements a lower precision may turn: those that noise turns, and a pair.
+
+        The pair, since the noise was drawn a few times only; it goes for outputs that noise turns
+        at all, and never for more than half of an output.
+        """
+        counts = self._noise.shaken.get(precision, Shaken()).turned
+        if not any(name == key[1] for _, name in counts):
+            return 0.0
+        count = counts.get(key, 0.0)
+        return count if math.isinf(count) else min(_SHAKEN_FACTOR * count + 2, elements / 2)
 
     def _by_numbers(
         self, verdict: TensorVerdict, apart: Distance, floor: Distance | None, precision: str

@@ -13,9 +13,10 @@ from tipcheck.backends.exports.program import read_program
 from tipcheck.backends.inputs.samples import check_feed
 from tipcheck.backends.server.link import StageLink
 from tipcheck.backends.subject import output_name
+from tipcheck.compare.verdict import Status
 from tipcheck.errors import UsageError
 from tipcheck.stage_ladder.lineup import line_up
-from tipcheck.stage_ladder.noise import NoiseFloor, measure_noise
+from tipcheck.stage_ladder.noise import NoiseFloor, Shaken, measure_noise, measure_shaken
 from tipcheck.stage_ladder.running import Course, Running
 from tipcheck.stage_ladder.settings import Settings
 from tipcheck.stage_ladder.summing import LadderParts, sum_up
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
     from tipcheck.stage_ladder.rung import LadderResult
 
 _FULL = ("float32", "float64")
+_SIZES = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
+"""The noise that a precision puts on every number, relative: one unit in its last place."""
+_TIMES, _DRAWS = 4, 8
+"""Noise of inputs stands for that of weights and of every step between: several times as much."""
 
 
 def climb(
@@ -72,11 +77,34 @@ def climb(
             running = Running(opened, course, settings, say)
             runs = running.all(lined)
             truth, told = running.referee()
-        bfloat16 = settings.bfloat16 | _bfloat16(program)
-        noise = _noise(truth, told, lined, runs, bfloat16)
-        runs = {name: _unused(name, runs, lined) for name in runs}
-        parts = LadderParts(subject, lined, runs, noise, running.dropped, bfloat16, program)
-        return sum_up(parts, sets, settings)
+            bfloat16 = settings.bfloat16 | _bfloat16(program)
+            noise = _noise(truth, told, lined, runs, bfloat16)
+            runs = {name: _unused(name, runs, lined) for name in runs}
+            parts = LadderParts(subject, lined, runs, noise, running.dropped, bfloat16, program)
+            result = sum_up(parts, sets, settings)
+            shaken = _shaken(result, parts, running)
+        if not shaken:
+            return result
+        return sum_up(replace(parts, noise=replace(noise, shaken=shaken)), sets, settings)
+
+
+def _shaken(result: LadderResult, parts: LadderParts, running: Running) -> dict[str, Shaken]:
+    """Find out how much a model makes of noise, for lower precisions whose answers are doubted."""
+    doubted = {
+        item.kind.precision
+        for item, rung in zip(parts.lined, result.rungs, strict=True)
+        if item.kind.precision not in _FULL
+        and rung.bottom is not None
+        and rung.bottom.status in (Status.SUSPECT, Status.FAIL)
+    }
+    plain = parts.runs.get("executor")
+    if plain is None or not plain.answered:
+        return {}
+    found = {}
+    for precision in sorted(doubted & _SIZES.keys()):
+        moved = running.shaken(_TIMES * _SIZES[precision], _DRAWS)
+        found[precision] = measure_shaken(plain, moved, parts.bfloat16, _TIMES)
+    return found
 
 
 def _calibration(path: str, subject: Subject) -> str:

@@ -28,6 +28,8 @@ STRANGER = 1e-2
 """Distance of every stage, on most input sets, from which a referee is not believed."""
 _AGREES = 0.25
 """Share of the input sets on which a referee has to agree about integers and infinities."""
+_CALM = 0.05
+"""Distance up to which an output is said to have stayed where it was when the inputs moved."""
 _EPS = 2.0**-22
 """The least floor: four half units in the last place of float32, relative.
 
@@ -53,6 +55,19 @@ class Distance:
 
 
 @dataclass(frozen=True, slots=True)
+class Shaken:
+    """How far the answers of one stage move when its inputs do, as little as one precision shows.
+
+    Attributes:
+        turned: integers and infinities that are others; only where that is any.
+        apart: how far floating outputs moved.
+    """
+
+    turned: Mapping[Key, float] = field(default_factory=dict)
+    apart: Mapping[Key, Distance] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class NoiseFloor:
     """Noise by input set and output.
 
@@ -60,12 +75,14 @@ class NoiseFloor:
         floors: what rounding explains.
         turned: how many integers, infinities or, where shapes differ, whatever number of
             elements rounding turns; only where that is any.
+        shaken: by a lower precision, how far answers move when inputs have noise of its size.
         to_referee: by stage, its worst distance from the referee; empty without one.
         referee: what the referee was, or why there is none.
     """
 
     floors: Mapping[Key, Distance] = field(default_factory=dict)
     turned: Mapping[Key, float] = field(default_factory=dict)
+    shaken: Mapping[str, Shaken] = field(default_factory=dict)
     to_referee: Mapping[str, Distance] = field(default_factory=dict)
     referee: str = ""
 
@@ -141,7 +158,49 @@ def measure_noise(
                 continue
             if stage not in to_referee or apart.rms > to_referee[stage].rms:
                 to_referee[stage] = apart
-    return NoiseFloor(floors, _believed(others), to_referee, told)
+    return NoiseFloor(floors, _believed(others), {}, to_referee, told)
+
+
+def measure_shaken(
+    still: StageRun, shaken: Sequence[StageRun], bfloat16: frozenset[str], times: float
+) -> Shaken:
+    """Measure how far a stage's answers move; outputs that move on most inputs are left out.
+
+    Args:
+        still: the stage on the inputs as they are.
+        shaken: the same on inputs with noise, as often as that was drawn.
+        bfloat16: names of outputs that hold bits.
+        times: how many times the noise of the precision that was.
+    """
+    others: dict[Key, list[float]] = defaultdict(list)
+    moves: dict[Key, Distance] = {}
+    sizes: dict[Key, int] = {}
+    for run in shaken:
+        found: dict[Key, dict[str, Distance]] = defaultdict(dict)
+        counts: dict[Key, list[float]] = defaultdict(list)
+        for number, archive in run.archives.items():
+            with opened(archive) as moved:
+                for name in moved:
+                    key = (number, name)
+                    array = moved[name]
+                    if name in bfloat16 and array.dtype.kind in "uV":
+                        array = numbers(array, bfloat16=True)
+                    _measure_one(still, key, array, found, counts, bfloat16)
+                    sizes[key] = array.size
+        for key, stages in found.items():
+            far = stages[still.stage]
+            before = moves.get(key, far)
+            moves[key] = Distance(max(far.rms, before.rms), max(far.worst, before.worst))
+        for key, seen in counts.items():
+            others[key] = [max([*seen, *others[key]])]
+    apart = {key: Distance(far.rms / times, far.worst / times) for key, far in moves.items()}
+    calm: dict[str, list[bool]] = defaultdict(list)
+    for (_, name), far in apart.items():
+        calm[name].append(far.rms <= _CALM)
+    steady = {name for name, which in calm.items() if sum(which) >= _AGREES * len(which)}
+    some = {key: most[0] for key, most in others.items() if 0 < most[0] <= sizes[key] / 2}
+    turned = some | {key: most for key, most in _believed(others).items() if np.isinf(most)}
+    return Shaken(turned, {key: far for key, far in apart.items() if key[1] in steady})
 
 
 def _believed(others: Mapping[Key, Sequence[float]]) -> dict[Key, float]:

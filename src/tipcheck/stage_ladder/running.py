@@ -133,6 +133,21 @@ class Running:
         why = end.answer("problem") or f"its process {end.died}"
         return StageRun("referee"), f"none: {why}"
 
+    def shaken(self, size: float, times: int) -> list[StageRun]:
+        """Run the export on inputs with relative noise of a size, each of them several times."""
+        course = self._course
+        if course.model is None:
+            return []
+        self._say("inputs with noise")
+        request = course.job("shaken", size=size)
+        request |= {"sets": course.sets * times, "names": request["names"] * times}
+        archives = _archives(self._link.run(request, self._settings.time_limit))
+        runs = [StageRun("shaken") for _ in range(times)]
+        for number, archive in archives.items():
+            again, place = divmod(number, len(course.sets))
+            runs[again].archives[place] = archive
+        return runs
+
     # -------------------------------------------------------------------------------------------
 
     def _workers(self) -> int:
