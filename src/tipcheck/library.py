@@ -96,7 +96,7 @@ def verify(  # noqa: PLR0913 - all but two by name
     """
     chosen = settings or Settings()
     if stages:
-        chosen = replace(chosen, stages=tuple(stages))
+        chosen = replace(chosen, stages=_words(stages))
     with tempfile.TemporaryDirectory(prefix="tipcheck-verify-") as room:
         folder = Path(room)
         if isinstance(model, (str, Path)):
@@ -105,7 +105,14 @@ def verify(  # noqa: PLR0913 - all but two by name
         else:
             subject = _export(model, spec, inputs, folder, seed, chosen)
             result = climb(subject, folder, chosen)
-    return Report(result, frozenset(allow))
+    return Report(result, frozenset(_words(allow)))
+
+
+def _words(given: Sequence[str]) -> tuple[str, ...]:
+    """Return names as a tuple; a text is what the command line takes, with commas."""
+    if isinstance(given, str):
+        return tuple(part.strip() for part in given.split(",") if part.strip())
+    return tuple(given)
 
 
 def _archives(inputs: Any, folder: Path) -> tuple[Path, ...]:  # noqa: ANN401
@@ -128,7 +135,13 @@ def _listed(inputs: Any) -> list[Any]:  # noqa: ANN401
         return _listed(inputs())
     if isinstance(inputs, (str, Path, Mapping)):
         return [inputs]
-    return list(inputs)
+    listed = [] if hasattr(inputs, "shape") else list(inputs)
+    for item in listed or [inputs]:
+        if not isinstance(item, (str, Path, Mapping)):
+            kind = type(item).__name__
+            hint = "give {'name': array, ...}, or the path of an .npz file"
+            raise UsageError(f"inputs hold a {kind}, which says no names", hint=hint)
+    return listed
 
 
 def _export(
