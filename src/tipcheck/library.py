@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tipcheck.backends.exports.program import as_exported, read_program
+from tipcheck.backends.inputs.archives import read_feed
 from tipcheck.backends.inputs.drawn import make_sets
 from tipcheck.backends.layers.calls import evaluating, fingerprint, random_state
 from tipcheck.backends.layers.recording import flat_inputs, record_layer
@@ -95,7 +96,7 @@ def verify(  # noqa: PLR0913 - all but two by name
     """
     chosen = settings or Settings()
     if stages:
-        chosen = replace(chosen, stages=tuple(stages))
+        chosen = replace(chosen, stages=_words(stages))
     with tempfile.TemporaryDirectory(prefix="tipcheck-verify-") as room:
         folder = Path(room)
         if isinstance(model, (str, Path)):
@@ -104,7 +105,14 @@ def verify(  # noqa: PLR0913 - all but two by name
         else:
             subject = _export(model, spec, inputs, folder, seed, chosen)
             result = climb(subject, folder, chosen)
-    return Report(result, frozenset(allow))
+    return Report(result, frozenset(_words(allow)))
+
+
+def _words(given: Sequence[str]) -> tuple[str, ...]:
+    """Return names as a tuple; a text is what the command line takes, with commas."""
+    if isinstance(given, str):
+        return tuple(part.strip() for part in given.split(",") if part.strip())
+    return tuple(given)
 
 
 def _archives(inputs: Any, folder: Path) -> tuple[Path, ...]:  # noqa: ANN401
@@ -127,7 +135,13 @@ def _listed(inputs: Any) -> list[Any]:  # noqa: ANN401
         return _listed(inputs())
     if isinstance(inputs, (str, Path, Mapping)):
         return [inputs]
-    return list(inputs)
+    listed = [] if hasattr(inputs, "shape") else list(inputs)
+    for item in listed or [inputs]:
+        if not isinstance(item, (str, Path, Mapping)):
+            kind = type(item).__name__
+            hint = "give {'name': array, ...}, or the path of an .npz file"
+            raise UsageError(f"inputs hold a {kind}, which says no names", hint=hint)
+    return listed
 
 
 def _export(
@@ -184,7 +198,6 @@ def _sets(
     for number, item in enumerate(_listed(inputs)):
         feed, name = item, f"inputs {number}"
         if isinstance(item, (str, Path)):
-            with np.load(item, allow_pickle=False) as arrays:
-                feed, name = {key: arrays[key] for key in arrays.files}, Path(item).name
+            feed, name = read_feed(Path(item)), Path(item).name
         sets.append(given_set(feed, specs, folder, number, name, name))
     return tuple(sets)

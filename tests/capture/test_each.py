@@ -158,6 +158,15 @@ def test_resumed_it_runs_only_what_is_not_good(
     assert "Run failed with command - configs/wrong.yaml!" in lines  # what is not there stays
 
 
+def test_what_was_verified_another_way_is_not_resumed(
+    first: tuple[int, dict[str, Any], str], repo: Path
+) -> None:
+    """Other inputs and other leniency are other questions."""
+    for more in (["--seed", "5"], ["--allow", "suspect"], ["--kinds", "large"]):
+        _, report, _ = run_each(repo, "--resume", *more)
+        assert "skipped" not in {one["outcome"] for one in report["configs"]}
+
+
 def test_what_a_pattern_or_folder_means(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(repo)
     (repo / "plain" / "deep").mkdir(parents=True)
@@ -181,6 +190,19 @@ def test_what_a_pattern_or_folder_means(repo: Path, monkeypatch: pytest.MonkeyPa
         (["--train", "a:b", "--", "true"], "cannot go together"),
         (["--each", "."], "no command behind"),
         (["--layer-limit", "0", "--", "true"], "--layer-limit"),
+        (["--layer-limit", "nan", "--", "true"], "--layer-limit is nan"),
+        (["--stages", "infrence", "--", "true"], "did you mean inference?"),
+        (["--kinds", "nrmal", "--", "true"], "no kind of inputs 'nrmal'"),
+        (["--calibration", "gone.npz", "--", "true"], "no calibration data"),
+        (["--seed", "-1", "--", "true"], "--seed is -1"),
+        (["--train", "a:b", "--seed", "4294967296"], "--seed is 4294967296"),
+        (["--time-limit", "nan", "--", "true"], "--time-limit is nan"),
+        (["--timeout", "nan", "--each", ".", "--", "true", "{}"], "--timeout is nan"),
+        (["--timeout", "9", "--", "true"], "--timeout belongs to --each"),
+        (["--jobs", "2", "--", "true"], "--jobs belongs to --each"),
+        (["model.json", "--resume"], "--resume belongs to --each"),
+        (["model.json", "--log", "check.log"], "--log belongs to --each"),
+        (["model.json", "--output", "kept"], "--output belongs to a command"),
     ],
 )
 def test_wrong_usage_is_told_on_one_line(
@@ -209,3 +231,18 @@ def test_a_command_that_exports_nothing_is_no_pass(
     assert told.out == "mine\n"
     assert "ended with code 7" in told.err
     assert main(["verify", "--", "sh", "-c", "kill -TERM $$"]) == 128 + 15
+
+
+def test_files_that_cannot_be_written_are_told_after_the_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was found out is shown first; a file that cannot be written is the tool's failure."""
+    (tmp_path / "x.yaml").touch()
+    (tmp_path / "file").touch()
+    monkeypatch.chdir(tmp_path)
+    each = ["verify", "--each", "*.yaml", "--output", "kept", "--engine", "local"]
+    for option in ("--log", "--junit", "--json"):
+        assert main([*each, option, "file/below", "--", "true", "{}"]) == 3
+        told = capsys.readouterr()
+        assert "exported nothing" in told.out
+        assert told.err.splitlines()[-1].startswith("tipcheck: error: file/below: cannot be")

@@ -265,3 +265,11 @@ def test_the_command_says_what_to_type(
     for argv in wrong:
         assert main(argv) == 2
         assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_paddle_that_comes_from_a_module_imported_whole_is_seen() -> None:
+    text = b"from common import *\npaddle.jit.save(net, 'o')\nother.jit.save(net, 'o')\n"
+    source = decode(text, "x.py")
+    after, count = patched(source, Words(), "x.py")
+    assert count == 1
+    assert unpatched(after)[0].encode() == text

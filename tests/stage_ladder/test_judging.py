@@ -12,13 +12,15 @@ import numpy as np
 import pytest
 
 from tipcheck.backends.catalogue import STAGES
+from tipcheck.backends.outputs import apart
 from tipcheck.backends.stages import StageKind, register, stage_kinds
 from tipcheck.backends.subject import InputSet, InputSpec, Subject
+from tipcheck.backends.told import told
 from tipcheck.compare.verdict import Status
 from tipcheck.stage_ladder.answers import StageRun
 from tipcheck.stage_ladder.flips import count_flips
 from tipcheck.stage_ladder.lineup import Lined
-from tipcheck.stage_ladder.noise import NoiseFloor, measure_noise
+from tipcheck.stage_ladder.noise import NoiseFloor, Shaken, distance, measure_noise, measure_shaken
 from tipcheck.stage_ladder.rung import LadderResult
 from tipcheck.stage_ladder.settings import Settings
 from tipcheck.stage_ladder.summing import LadderParts, sum_up
@@ -65,11 +67,17 @@ class Ladder:
         outputs[name] = change(outputs[name])
         self.put(stage, outputs)
 
-    def climbed(self, settings: Settings | None = None, *, referee: bool = True) -> LadderResult:
+    def climbed(
+        self,
+        settings: Settings | None = None,
+        *,
+        referee: bool = True,
+        bfloat16: frozenset[str] = frozenset(),
+    ) -> LadderResult:
         kinds = stage_kinds()
         lined = [Lined(way, kinds[way.name], way.what) for way in STAGES if way.name in NAMES]
         full = [self.runs[name] for name in NAMES[:-1] if self.runs[name].answered]
-        noise = measure_noise(self.runs["referee"], full, frozenset(), "there")
+        noise = measure_noise(self.runs["referee"], full, bfloat16, "there")
         subject = Subject(
             "net",
             "",
@@ -78,7 +86,7 @@ class Ladder:
         )
         runs = {name: self.runs[name] for name in NAMES}
         found = noise if referee else NoiseFloor(referee="none")
-        parts = LadderParts(subject, lined, runs, found, {}, frozenset(), None)
+        parts = LadderParts(subject, lined, runs, found, {}, bfloat16, None)
         return sum_up(parts, [str(self.folder / "inputs.npz")], settings or Settings())
 
 
@@ -322,3 +330,264 @@ def test_the_catalogue_and_the_registered_stages_agree() -> None:
         register(kinds["onednn"])
     with pytest.raises(ValueError, match="no stage 'odd'"):
         register(StageKind("odd", kinds["onednn"].start))
+
+
+class Sets:
+    """Answers of some stages to several input sets, and of the referee."""
+
+    def __init__(self, folder: Path, count: int = 8) -> None:
+        self.folder, self.count = folder, count
+        self.noise: dict[str, Shaken] = {}
+        self.answers: dict[str, list[dict[str, Any]]] = {}
+        noise = np.random.default_rng(3)
+        for stage in ("referee", *NAMES[:4]):
+            rows = np.random.default_rng(0).standard_normal((count, 40, 3))
+            exact = stage == "referee"
+            made = rows if exact else rows * (1 + EPS * noise.standard_normal(rows.shape))
+            self.answers[stage] = [
+                {
+                    "output_0": one.astype(np.float64 if exact else np.float32),
+                    "output_1": np.arange(40),
+                }
+                for one in made
+            ]
+
+    def climbed(self) -> LadderResult:
+        runs = {}
+        for stage, answers in self.answers.items():
+            archives = {}
+            for number, outputs in enumerate(answers):
+                archives[number] = self.folder / f"{stage}_{number}.npz"
+                np.savez(archives[number], **outputs)
+            runs[stage] = StageRun(stage, archives)
+        np.savez(self.folder / "x.npz", x=np.ones(3, np.float32))
+        kinds = stage_kinds()
+        lined = [Lined(way, kinds[way.name], way.what) for way in STAGES if way.name in runs]
+        truth = runs.pop("referee")
+        full = [run for run in runs.values() if run.stage != "onednn_bf16"]
+        noise = replace(measure_noise(truth, full, frozenset(), "there"), shaken=self.noise)
+        sets = tuple(InputSet(f"set {n}", "x.npz", "given") for n in range(self.count))
+        subject = Subject("net", "", (InputSpec("x", (3,), "float32"),), sets)
+        parts = LadderParts(subject, lined, runs, noise, {}, frozenset(), None)
+        return sum_up(parts, [str(self.folder / "x.npz")] * self.count, Settings())
+
+
+@pytest.fixture
+def sets(tmp_path: Path) -> Sets:
+    return Sets(tmp_path)
+
+
+def test_what_exact_arithmetic_turns_for_every_stage_is_no_fault(sets: Sets) -> None:
+    """Boxes in another order, another number of them, an overflow: scores were all but equal."""
+    for stage, order in (("referee", [1, 0]), ("onednn", [2, 0])):
+        sets.answers[stage][3]["output_1"] = np.array([*order, *range(2, 40)])
+    sets.answers["referee"][4]["output_1"] = np.arange(39)
+    sets.answers["onednn"][4]["output_1"] = np.arange(41)
+    for stage in NAMES[:4]:
+        sets.answers[stage][5]["output_0"][:2] = np.inf
+    sets.answers["onednn"][5]["output_0"][2] = np.inf
+    result = sets.climbed()
+    assert result.status is Status.PASS, result.sentence
+    notes = {note.name: note.note for note in result.sets}
+    assert notes["set 3"] == notes["set 4"] == "rounding decides much of output_1"
+    assert notes["set 5"] == "rounding decides much of output_0"
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "value"),
+    [
+        (3, "output_1", np.array([9, *range(1, 40)])),
+        (3, "output_1", np.arange(41)),
+        (3, "output_0", np.full((40, 3), np.inf, np.float32)),
+    ],
+)
+def test_what_only_one_stage_turns_is_a_fault(
+    sets: Sets, number: int, name: str, value: Any
+) -> None:
+    """Also where exact arithmetic turns something else, or sides with the stage."""
+    sets.answers["referee"][5]["output_1"] = np.array([1, 0, *range(2, 40)])
+    sets.answers["onednn"][number][name] = value
+    result = sets.climbed()
+    assert (result.status, result.first_break) == (Status.FAIL, "onednn")
+    sets.answers["referee"][number][name] = value.astype(sets.answers["referee"][0][name].dtype)
+    assert sets.climbed().first_break == "onednn"
+
+
+def test_far_more_than_exact_arithmetic_turns_is_a_fault(sets: Sets) -> None:
+    sets.answers["referee"][3]["output_1"] = np.array([1, 0, *range(2, 40)])
+    sets.answers["onednn"][3]["output_1"] = np.arange(40)[::-1].copy()
+    assert sets.climbed().first_break == "onednn"
+
+
+def test_a_referee_that_is_always_elsewhere_explains_nothing(sets: Sets) -> None:
+    for answers in sets.answers["referee"]:
+        answers["output_1"] = np.arange(40)[::-1].copy()
+        answers["output_0"] = -answers["output_0"]
+    assert sets.climbed().status is Status.PASS
+    sets.answers["onednn"][3]["output_1"] = np.array([1, 0, *range(2, 40)])
+    assert sets.climbed().first_break == "onednn"
+    sets.answers["onednn"][3] = sets.answers["inference"][3]
+    sets.answers["inference"][2]["output_0"] = sets.answers["inference"][2]["output_0"] * 1.01
+    assert sets.climbed().first_break == "inference"
+
+
+def test_an_answer_that_is_all_rounding_is_no_fault(sets: Sets) -> None:
+    """The norm of a picture of one colour: exact arithmetic gives zero, every stage its noise."""
+    sets.answers["referee"][2]["output_0"] = np.zeros((40, 3))
+    result = sets.climbed()
+    assert result.status is Status.PASS
+    sets.answers["onednn"][2]["output_0"] = -3 * sets.answers["onednn"][2]["output_0"]
+    result = sets.climbed()
+    assert result.status is Status.PASS, result.sentence
+    assert result.sets[2].note == "rounding decides much of output_0"
+    sets.answers["onednn"][1]["output_0"] = 1.01 * sets.answers["onednn"][1]["output_0"]
+    assert sets.climbed().first_break == "onednn"
+
+
+def test_an_output_without_elements_for_some_inputs_is_no_fault(sets: Sets) -> None:
+    """A picture without objects gives no boxes."""
+    for answers in sets.answers.values():
+        answers[4]["output_1"] = np.zeros(0, np.int64)
+    result = sets.climbed()
+    assert result.status is Status.PASS, result.sentence
+    assert result.rungs[1].bottom is not None
+    assert result.rungs[1].bottom.elements == 8 * 120 + 7 * 40
+    sets.answers["onednn"][4]["output_1"] = np.zeros(1, np.int64)
+    assert sets.climbed().first_break == "onednn"
+
+
+def test_an_output_that_never_has_elements_is_no_pass(sets: Sets) -> None:
+    for stage in sets.answers.values():
+        for answers in stage:
+            answers["output_1"] = np.zeros(0, np.int64)
+    result = sets.climbed()
+    assert result.status is Status.FAIL
+    assert result.sentence.startswith("nothing was compared in output_1: it has no elements")
+    for stage in sets.answers.values():
+        for answers in stage:
+            del answers["output_0"]
+    result = sets.climbed()
+    assert result.status is Status.FAIL
+    assert "the outputs have no elements" in result.sentence
+
+
+def test_infinite_scores_and_huge_numbers_are_compared_in_silence() -> None:
+    scores = np.full((2, 12), np.inf, np.float32)
+    assert count_flips(scores, -scores, 1e-3) is not None
+    huge = np.full((2, 3), 1e200)
+    assert distance(huge, np.full((2, 3), np.inf)) is None
+    assert apart(huge, huge * 2) == 0.0 or apart(huge, huge * 2) < math.inf
+
+
+def test_complex_numbers_are_apart_by_both_parts() -> None:
+    one = np.full((2, 3), 1 + 1j, np.complex64)
+    assert apart(one, one + np.complex64(1j)) == pytest.approx(2**-0.5)
+
+
+def test_of_an_error_of_openvino_the_cause_is_told() -> None:
+    text = "Exception from core.cpp:132:\nCheck 'false' failed at report.cpp:151:\nFrontEnd API"
+    text += " failed with OpConversionFailure:\nModel wasn't fully converted.\nSummary:\n"
+    assert told(RuntimeError(f"{text}-- Conversion is failed for: Loop-16\n")).endswith("Loop-16")
+    assert told(RuntimeError("Exception from core.cpp:132:\nno such op")).endswith(": no such op")
+
+
+def test_rungs_that_are_not_there_are_not_blamed(ladder: Ladder) -> None:
+    """With two rungs far apart the sentence names both, and no single change."""
+    for stage in ("inference_ir", "onednn"):
+        ladder.change(stage, "output_0", lambda array: array * np.float32(1.05))
+    assert "change when IR passes are switched on" in ladder.climbed().sentence
+    ladder.runs["inference"] = StageRun("inference", unsupported="not asked")
+    assert "change between executor and inference_ir" in ladder.climbed().sentence
+
+
+def test_a_stage_that_gives_another_type_for_bfloat16_is_a_fault(tmp_path: Path) -> None:
+    """The export says bfloat16, which comes as bits; a stage may give numbers all the same."""
+    bits = (np.arange(16000, 16480).reshape(40, 12)).astype(np.uint16)
+    ladder = Ladder(tmp_path, {"output_0": bits})
+    names = frozenset({"output_0"})
+    assert ladder.climbed(bfloat16=names).status is Status.PASS
+    ladder.change("onednn", "output_0", lambda array: array.astype(np.float32))
+    result = ladder.climbed(bfloat16=names)
+    assert (result.status, result.first_break) == (Status.FAIL, "onednn")
+    assert "became float32" in result.sentence
+
+
+class Low(Sets):
+    """The same with a rung of bfloat16, and the executor's answers on inputs with noise."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        draw = np.random.default_rng(8)
+        self.moved: list[list[dict[str, Any]]] = [[], []]
+        self.answers["onednn_bf16"] = []
+        for outputs in self.answers["executor"]:
+            rows, order = outputs["output_0"], outputs["output_1"]
+            for target in (self.answers["onednn_bf16"], *self.moved):
+                noise = 1 + draw.uniform(-0.004, 0.004, rows.shape)
+                numbers = (rows * noise).astype(np.float32)
+                target.append({"output_0": numbers, "output_1": order.copy()})
+
+    def shaken(self) -> Shaken:
+        runs = []
+        for again, answers in enumerate([self.answers["executor"], *self.moved]):
+            archives = {}
+            for number, outputs in enumerate(answers):
+                archives[number] = self.folder / f"moved_{again}_{number}.npz"
+                np.savez(archives[number], **outputs)
+            runs.append(StageRun("executor" if not again else "shaken", archives))
+        return measure_shaken(runs[0], runs[1:], frozenset(), 2)
+
+    def judged(self) -> LadderResult:
+        self.noise = {"bfloat16": self.shaken()}
+        return self.climbed()
+
+
+@pytest.fixture
+def low(tmp_path: Path) -> Low:
+    return Low(tmp_path)
+
+
+def swapped(order: Any, pairs: int) -> Any:
+    order = order.copy()
+    order[: 2 * pairs] = order[: 2 * pairs].reshape(-1, 2)[:, ::-1].reshape(-1)
+    return order
+
+
+def test_lower_precision_may_turn_what_noise_of_the_inputs_turns(low: Low) -> None:
+    bits = low.answers["onednn_bf16"]
+    bits[3]["output_1"] = swapped(bits[3]["output_1"], 3)
+    assert low.judged().first_break == "onednn_bf16"
+    low.moved[1][3]["output_1"] = swapped(low.answers["executor"][3]["output_1"], 2)
+    assert low.judged().status is Status.PASS
+    bits[5]["output_1"] = swapped(bits[5]["output_1"], 1)  # one pair: drawn too few times
+    assert low.judged().status is Status.PASS
+    bits[3]["output_1"] = swapped(low.answers["executor"][3]["output_1"], 8)
+    assert low.judged().first_break == "onednn_bf16"
+
+
+def test_lower_precision_may_not_turn_everything(low: Low) -> None:
+    """Also where noise turns everything on some inputs."""
+    for outputs in low.moved[0]:
+        outputs["output_1"] = outputs["output_1"][::-1].copy()
+    bits = low.answers["onednn_bf16"]
+    bits[3]["output_1"] = bits[3]["output_1"][::-1].copy()
+    assert low.judged().first_break == "onednn_bf16"
+
+
+def test_lower_precision_may_move_as_far_as_noise_moves_the_answers(low: Low) -> None:
+    """Rows of boxes that change places are far apart, and right."""
+    bits, moved = low.answers["onednn_bf16"], low.moved[0]
+    bits[2]["output_0"] = bits[2]["output_0"][::-1].copy()
+    assert low.judged().first_break == "onednn_bf16"
+    moved[2]["output_0"] = moved[2]["output_0"][::-1].copy()
+    assert low.judged().status is Status.PASS
+    bits[4]["output_0"] = bits[4]["output_0"][::-1].copy()
+    assert low.judged().first_break == "onednn_bf16"
+
+
+def test_a_model_that_any_noise_turns_over_excuses_nothing(low: Low) -> None:
+    for outputs in low.moved[0]:
+        outputs["output_0"] = outputs["output_0"][::-1].copy()
+    bits = low.answers["onednn_bf16"]
+    bits[2]["output_0"] = bits[2]["output_0"][::-1].copy()
+    assert low.judged().first_break == "onednn_bf16"

@@ -59,8 +59,13 @@ for bad in (3, Plain()):
         tipcheck.verify(bad)
     except UsageError as error:
         print(error)
+for bad in (feed["x"], [feed["x"]], [feed, 3]):
+    try:
+        tipcheck.verify(layer, bad, spec=spec, stages="eager,executor")
+    except UsageError as error:
+        print(error)
 paddle.jit.save(layer.eval() or layer, sys.argv[1] + "/net", input_spec=spec)
-assert tipcheck.verify(sys.argv[1] + "/net", feed, stages=["executor", "inference"])
+assert tipcheck.verify(sys.argv[1] + "/net", feed, stages="executor, inference", allow="suspect")
 print("well")
 """
 
@@ -79,3 +84,5 @@ def test_a_layer_in_hand(tmp_path: Path) -> None:
     assert said[-1] == "well"
     assert "a int is neither a layer nor a path" in ran.stdout
     assert "Plain does not say what it takes" in ran.stdout
+    assert ran.stdout.count("inputs hold a ndarray, which says no names") == 2
+    assert "inputs hold a int, which says no names; give {'name': array" in ran.stdout

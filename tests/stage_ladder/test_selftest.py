@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from tipcheck.backends.server.link import StageLink
+from tipcheck.backends.server.selftest_model import FAULTS
 from tipcheck.cli.main import main
 from tipcheck.compare.verdict import Status
 from tipcheck.stage_ladder import LadderResult
@@ -27,6 +30,26 @@ def test_faults_are_found_and_nothing_else(
     raw = json.loads(path.read_text(encoding="utf-8"))
     assert len(raw["faults"]) == 30
     assert {fault["size"] for fault in raw["faults"]} == {1.0, 3.0, 10.0, 100.0, "inf", None}
+
+
+def test_every_fault_changes_something(tmp_path: Path) -> None:
+    """What changes no answer is no fault, and would count as one that was missed."""
+    places = set()
+    with StageLink(tmp_path) as link:
+        for seed in range(12):
+            room = tmp_path / str(seed)
+            room.mkdir()
+            end = link.run({"do": "selftest", "room": str(room), "seed": seed}, 120)
+            faults = [message for message in end.messages if "fault" in message]
+            assert len(faults) == len(FAULTS)
+            for index, told in enumerate(faults):
+                sizes = []
+                for file in room.glob(f"fault_{index}_*.npz"):
+                    with np.load(file) as added:
+                        sizes += [float(np.abs(added[name]).max()) for name in added.files]
+                assert max(sizes) > 1e-6, (seed, told)
+                places.add((told["fault"], told["place"]))
+    assert len({place for fault, place in places if fault == "bias dropped"}) == 3
 
 
 def test_a_ladder_that_sees_nothing_is_noticed(

@@ -61,7 +61,8 @@ def apart(one: Any, other: Any) -> float:  # noqa: ANN401 - arrays
         return float("inf")
     if not finite.any():
         return 0.0
-    kept = one[finite].astype(np.float64)
-    off = float(np.max(np.abs(kept - other[finite])))
-    rms = float(np.sqrt(np.mean(np.square(kept))))
+    kept = one[finite].astype(np.complex128 if one.dtype.kind == "c" else np.float64)
+    with np.errstate(over="ignore"):
+        off = float(np.max(np.abs(kept - other[finite])))
+        rms = float(np.sqrt(np.mean(np.square(np.abs(kept)))))
     return off / rms if rms else (float("inf") if off else 0.0)

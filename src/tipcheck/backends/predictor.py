@@ -26,17 +26,16 @@ def _gpu(precision: str) -> Calls:
     )
 
 
+def _engine(precision: str, *, calibrates: bool = False) -> tuple[object, ...]:
+    name = f"PrecisionType.{precision}"
+    return ("enable_tensorrt_engine", _WORKSPACE, 1, 3, name, False, calibrates)
+
+
 def _tensorrt(precision: str) -> Calls:
-    engine = (
-        "enable_tensorrt_engine",
-        _WORKSPACE,
-        1,
-        3,
-        f"PrecisionType.{precision}",
-        False,
-        False,
-    )
-    return (*_gpu("Float32"), engine)
+    return (*_gpu("Float32"), _engine(precision))
+
+
+_TENSORRT = {"trt_fp32": "Float32", "trt_fp16": "Half", "trt_int8": "Int8"}
 
 
 CONFIG_CALLS: dict[str, Calls] = {
@@ -52,6 +51,23 @@ CONFIG_CALLS: dict[str, Calls] = {
     "trt_fp32": _tensorrt("Float32"),
     "trt_fp16": _tensorrt("Half"),
 }
+
+
+def tensorrt_calls(stage: str, *, shapes: str, cache: str, calibrates: bool = False) -> Calls:
+    """Return the calls for a stage of TensorRT on a model of the user's.
+
+    Args:
+        stage: a stage of TensorRT.
+        shapes: file with the shapes of every tensor, as a run has collected them.
+        cache: folder for what TensorRT writes; beside the model otherwise.
+        calibrates: whether its int8 scales come from samples, and not from the model.
+    """
+    return (
+        *_gpu("Float32"),
+        ("set_optim_cache_dir", cache),
+        _engine(_TENSORRT[stage], calibrates=calibrates),
+        ("enable_tuned_tensorrt_dynamic_shape", shapes, True),
+    )
 
 
 def make_predictor(
@@ -77,6 +93,8 @@ def make_predictor(
         getattr(config, str(method))(*(_resolve(inference, item) for item in arguments))
     if stage.startswith(("gpu", "trt")) and not config.use_gpu():
         raise RuntimeError("Paddle accepted enable_use_gpu and stays on the CPU")
+    if stage.startswith("trt") and not config.tensorrt_engine_enabled():
+        raise RuntimeError("Paddle accepted enable_tensorrt_engine and does not use TensorRT")
     return inference.create_predictor(config)
 
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 
 _LONGEST = 400
+_WHAT = r"\w*Error: |\(\w+\) |-- (Conversion is failed|No conversion rule)"
+"""How the lines begin that say what is wrong: Python's and Paddle's, and OpenVINO's."""
+_PLACE = re.compile(r"(Exception from|Check .* failed at|FrontEnd API failed with) .*:\d*$")
+"""Lines of OpenVINO that say where something was noticed, and not what."""
 
 
 def told(error: BaseException) -> str:
@@ -13,7 +17,7 @@ def told(error: BaseException) -> str:
         code = error.code if isinstance(error.code, int) else ""
         return f"it called sys.exit({code})"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    best = [line for line in lines if re.match(r"\w*Error: |\(\w+\) ", line)]
-    text = (best or lines or [""])[0]
+    best = [line for line in lines if re.match(_WHAT, line)]
+    text = (best or [line for line in lines if not _PLACE.match(line)] or lines or [""])[0]
     name = type(error).__name__
     return (text if text.startswith(name) else f"{name}: {text}".rstrip(": "))[:_LONGEST]

@@ -243,10 +243,15 @@ def settings_of(options: argparse.Namespace) -> ModeSettings:
 
     return ModeSettings(
         params=str(options.params_file.absolute()) if options.params_file else "",
-        calibration=options.calibration,
-        shape_file=options.shape_file,
+        calibration=_from_here(options.calibration),
+        shape_file=_from_here(options.shape_file),
         marked=tuple(options.mark),
     )
+
+
+def _from_here(path: str) -> str:
+    """Return a path as workers can use it, which stand in folders of their own."""
+    return str(Path(path).absolute()) if path else ""
 
 
 def _baseline_settings(options: argparse.Namespace) -> ModeSettings:

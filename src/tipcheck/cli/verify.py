@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tipcheck.cli.verify_forms import add_arguments as add_forms
-from tipcheck.cli.verify_forms import run_form, split_command
+from tipcheck.cli.verify_forms import check_seed, run_form, split_command
 from tipcheck.errors import EXIT_CHECK_FAILED, EXIT_GOOD, UsageError
 
 __all__ = ["configure", "run", "split_command"]
@@ -41,6 +41,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--stages", metavar="A,B,...", help="only these stages; one that cannot run here fails")
     add("--no-state", action="store_true", help="leave out the state-and-shape suite")
     add("--no-referee", action="store_true", help="leave out the float64 referee")
+    add(
+        "--full",
+        action="store_true",
+        help="ask large models too what takes several times their memory",
+    )
     add("--time-limit", type=float, default=300.0, metavar="S", help="seconds for one stage")
     add("--workers", type=int, default=0, metavar="N", help="stages at the same time")
     add("--threads", type=int, default=1, metavar="N", help="threads of one stage (default: 1)")
@@ -71,6 +76,7 @@ def _configure_inputs(parser: argparse.ArgumentParser) -> None:
     add("--most", type=int, default=8, metavar="N", help="images at most (default: 8)")
     add("--kinds", metavar="A,B,...", help="kinds of made inputs (default: all)")
     add("--seed", type=int, default=0, help="where random inputs start (default: 0)")
+    add("--calibration", default="", metavar="PATH", help="samples for trt_int8 without scales")
     add(
         "--spec",
         action="append",
@@ -143,6 +149,7 @@ def _request(options: argparse.Namespace) -> InputRequest:
         kinds=names(options.kinds),
         seed=options.seed,
         specs=tuple(map(spec_of, options.spec)),
+        full=options.full,
     )
 
 
@@ -152,12 +159,18 @@ def settings_of(options: argparse.Namespace) -> Settings:
     Raises:
         UsageError: a value that cannot be.
     """
+    from tipcheck.backends.calibration import sample_files
     from tipcheck.compare import Rules
+    from tipcheck.stage_ladder.lineup import check_names
     from tipcheck.stage_ladder.settings import Settings
 
+    check_names(names(options.stages))
+    if options.calibration:
+        sample_files(Path(options.calibration))
     Rules(rtol=options.rtol, atol=options.atol)  # refuses what no element could be judged by
-    if options.time_limit <= 0:
+    if not options.time_limit > 0:
         raise UsageError(f"--time-limit is {options.time_limit:g}", hint="give seconds, such as 60")
+    check_seed(options.seed)
     if options.threads < 1 or options.workers < 0:
         raise UsageError("--threads and --workers are counts", hint="give 1 or more")
     return Settings(
@@ -167,9 +180,11 @@ def settings_of(options: argparse.Namespace) -> Settings:
         budgets=dict(map(_budget, options.budget)),
         state=not options.no_state,
         referee=not options.no_referee,
+        full=options.full,
         time_limit=options.time_limit,
         workers=options.workers,
         threads=options.threads,
+        calibration=options.calibration,
     )
 
 

@@ -20,13 +20,14 @@ from tipcheck.backends.capture.command import Watch
 from tipcheck.cli.run import EXIT_INTERRUPTED
 from tipcheck.cli.run_options import default_jobs
 from tipcheck.cli.verify_forms import (
+    KINDS,
     allowed,
     ladder_settings,
     state_folder,
     watch_of,
     write_json,
 )
-from tipcheck.errors import EXIT_CHECK_FAILED, EXIT_GOOD, UsageError
+from tipcheck.errors import EXIT_CHECK_FAILED, EXIT_GOOD, ToolError, UsageError
 from tipcheck.stage_ladder.settings import Settings
 from tipcheck.stage_ladder.verify_exports import SharedLinks
 
@@ -77,14 +78,14 @@ def run_each(options: argparse.Namespace, command: list[str]) -> int:
         ran = _run(each, plans, options)
     report = _report(ran, each, typed)
     (output / "results.json").write_text(wire.dumps(report) + "\n", encoding="utf-8")
+    show_each(report, terminal())  # before any file of the user's: one may not be writable
     log = options.log or output / f"check_{Path.cwd().name}.log"
     write_status(report, log)
+    print(f"status lines: {log}\neverything else: {output}")
     if options.junit:
         write_junit([*_whole(report)], options.junit)
     if options.json:
         write_json(report, options.json)
-    show_each(report, terminal())
-    print(f"status lines: {log}\neverything else: {output}")
     if report.interrupted_by:
         return EXIT_INTERRUPTED
     return EXIT_GOOD if report.good else EXIT_CHECK_FAILED
@@ -140,10 +141,23 @@ class _Each:
         stem = Path(config).stem
         argv = tuple(word.replace("{name}", stem).replace("{}", config) for word in self.command)
         step = Step(id="export", stage="export", argv=argv, log=str(log))
-        ways = ",".join(self.settings.stages) or "all stages"
-        tolerance = f"{self.settings.rtol or ''}/{self.settings.atol or ''}".strip("/")
-        mode = " ".join(filter(None, ("verify", ways, tolerance)))
+        mode = self._mode()
         return Plan(config=config, mode=mode, profile="each", model_name=config, steps=(step,))
+
+    def _mode(self) -> str:
+        """Return how configs are verified, in words: what was verified otherwise is not resumed."""
+        settings, usual = self.settings, Settings(state=False, referee=False)
+        ways = ",".join(settings.stages) or "all stages"
+        tolerance = f"{settings.rtol or ''}/{settings.atol or ''}".strip("/")
+        words = ["verify", ways, tolerance, *sorted(self.allow)]
+        words += [f"seed {self.watch.seed}"] if self.watch.seed else []
+        words += [",".join(self.watch.kinds)] if self.watch.kinds != KINDS else []
+        for name in ("state", "referee", "full", "calibration", "threads"):
+            if getattr(settings, name) != getattr(usual, name):
+                words.append(f"{name} {getattr(settings, name)}")
+        for precision, budget in sorted(settings.budgets.items()):
+            words.append(f"{precision}={budget.warn_db:g},{budget.fail_db:g}")
+        return " ".join(filter(None, words))
 
     def folder(self, config: str) -> Path:
         """Return where everything about a config's exports is."""
@@ -263,7 +277,11 @@ def _report(ran: Ran, each: _Each, typed: str) -> EachReport:
 
 
 def write_status(report: EachReport, path: Path) -> None:
-    """Write one line for each config that ended; older lines of other configs stay."""
+    """Write one line for each config that ended; older lines of other configs stay.
+
+    Raises:
+        ToolError: the file cannot be written.
+    """
     from tipcheck.report.run_status import FORMATS
 
     ended = [one for one in report.configs if one.outcome != "not run"]
@@ -274,16 +292,18 @@ def write_status(report: EachReport, path: Path) -> None:
         )
         for one in ended
     }
-    old: list[str] = []
-    if path.exists():
-        known = {
-            FORMATS["2021"].format(how=how, command=config)
-            for config in lines
-            for how in ("successfully", "failed")
-        }
-        old = [line for line in path.read_text("utf-8").splitlines() if line not in known]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{line}\n" for line in [*old, *lines.values()]), "utf-8")
+    known = {
+        FORMATS["2021"].format(how=how, command=config)
+        for config in lines
+        for how in ("successfully", "failed")
+    }
+    try:
+        text = path.read_text("utf-8", errors="replace") if path.exists() else ""
+        old = [line for line in text.splitlines() if line not in known]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{line}\n" for line in [*old, *lines.values()]), "utf-8")
+    except OSError as error:
+        raise ToolError(f"cannot be written: {error.strerror}", where=str(path)) from None
 
 
 def _whole(report: EachReport) -> Sequence[ExportsReport]:

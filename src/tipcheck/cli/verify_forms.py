@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 EACH_STAGES = ("inference_ir",)
 """Run for each config of a repo unless others are asked for: IR passes on, no oneDNN."""
-_KINDS = ("normal", "uniform")
+KINDS = ("normal", "uniform")
+"""Kinds of inputs that what a command exports is given, unless others are asked for."""
 
 
 def split_command(argv: Sequence[str]) -> tuple[list[str], list[str] | None]:
@@ -91,6 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run_form(options: argparse.Namespace) -> int | None:
     """Run the form that is meant; None when it is none of these."""
     command: list[str] | None = options.command
+    _check_belonging(options)
     if command is None and not options.each and not options.train:
         return None
     forms = [
@@ -118,6 +120,32 @@ def run_form(options: argparse.Namespace) -> int | None:
     return run_command(options, command)
 
 
+def _check_belonging(options: argparse.Namespace) -> None:
+    """Refuse options of a form that is not meant, which would be ignored without a word."""
+    of_each = {"jobs": "--jobs", "resume": "--resume", "log": "--log"}
+    given = [option for name, option in of_each.items() if getattr(options, name)]
+    if options.timeout is not None and not options.train:
+        given.append("--timeout")
+    if given and not options.each:
+        raise UsageError(
+            f"{given[0]} belongs to --each", hint="leave it out, or add --each PATTERN"
+        )
+    if options.output and options.command is None:
+        raise UsageError("--output belongs to a command behind `--`", hint="leave it out")
+    if options.timeout is not None and not options.timeout > 0:
+        raise UsageError(f"--timeout is {options.timeout:g}", hint="give seconds, such as 600")
+
+
+def check_seed(seed: int) -> None:
+    """Refuse what the random generators of numpy and Paddle do not take.
+
+    Raises:
+        UsageError: it is negative or too large.
+    """
+    if not 0 <= seed < 1 << 32:
+        raise UsageError(f"--seed is {seed}", hint="give a number from 0 to 4294967295")
+
+
 def watch_of(options: argparse.Namespace, *, wait: bool) -> Watch:
     """Return how exports are looked at.
 
@@ -125,12 +153,14 @@ def watch_of(options: argparse.Namespace, *, wait: bool) -> Watch:
         UsageError: a value that cannot be.
     """
     from tipcheck.backends.capture.command import Watch
+    from tipcheck.backends.inputs.drawn import check_kinds
     from tipcheck.cli.verify import names
 
-    if options.layer_limit <= 0:
+    check_kinds(names(options.kinds))
+    if not options.layer_limit > 0:
         raise UsageError(f"--layer-limit is {options.layer_limit:g}", hint="give seconds above 0")
     return Watch(
-        kinds=names(options.kinds) or _KINDS,
+        kinds=names(options.kinds) or KINDS,
         seed=options.seed,
         limit=options.layer_limit,
         wait=wait,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def run_train(options: argparse.Namespace) -> int:
     """Train both ways, show where they part, return the exit code."""
-    from tipcheck.cli.verify_forms import write_json
+    from tipcheck.cli.verify_forms import check_seed, write_json
     from tipcheck.compare.verdict import Status
     from tipcheck.report.terminal import terminal, waiting
     from tipcheck.report.train_table import show_training
@@ -26,6 +26,7 @@ def run_train(options: argparse.Namespace) -> int:
         )
     if options.steps < 1:
         raise UsageError(f"--steps is {options.steps}", hint="give a number of 1 or more")
+    check_seed(options.seed)
     training = Training(
         source=options.train,
         path=(str(Path.cwd()),),

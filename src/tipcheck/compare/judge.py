@@ -98,7 +98,7 @@ def _counted(number: int, what: str) -> str:
 
 def _differs(verdict: TensorVerdict) -> bool:
     """Whether it is more than an output without elements on either side."""
-    return verdict.reason != _EMPTY
+    return verdict.reason != EMPTY
 
 
 def judge(name: str, expected: Tensor | None, actual: Tensor | None, rules: Rules) -> TensorVerdict:
@@ -113,7 +113,7 @@ def judge(name: str, expected: Tensor | None, actual: Tensor | None, rules: Rule
         was, now = list(expected.shape), list(actual.shape)
         return _structure(name, expected, rules, f"shape {was} became {now}")
     if not math.prod(expected.shape):
-        return _structure(name, expected, rules, _EMPTY)
+        return _structure(name, expected, rules, EMPTY)
     if one.kind in EXACT_KINDS:
         return _judge_exact(name, one, expected, actual, rules)
     return _judge_numbers(name, one, expected, actual, rules)
@@ -154,7 +154,8 @@ def _judge_exact(
     )
 
 
-_EMPTY = "it has no elements, so nothing was compared in it"
+EMPTY = "it has no elements, so nothing was compared in it"
+"""Why an output fails of which neither side has any element."""
 _BLIND = "all zeros would have passed too; give a smaller --atol"
 _NO_FINITE = "no element is finite, so no numbers were compared in it"
 

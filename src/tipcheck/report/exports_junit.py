@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from tipcheck.compare.verdict import Status
+from tipcheck.errors import ToolError
 from tipcheck.report.xml_text import clean
 
 if TYPE_CHECKING:
@@ -19,14 +20,21 @@ if TYPE_CHECKING:
 
 
 def write_junit(reports: Sequence[ExportsReport], path: Path) -> None:
-    """Write the reports of one or many commands."""
+    """Write the reports of one or many commands.
+
+    Raises:
+        ToolError: the file cannot be written.
+    """
     top = ET.Element("testsuites")
     for number, report in enumerate(reports):
         top.append(_suite(report, number))
     ET.indent(top)
-    path.parent.mkdir(parents=True, exist_ok=True)
     text: str = ET.tostring(top, encoding="unicode")
-    path.write_text(f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n', encoding="utf-8")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n', encoding="utf-8")
+    except OSError as error:
+        raise ToolError(f"cannot be written: {error.strerror}", where=str(path)) from None
 
 
 def _suite(report: ExportsReport, number: int) -> ET.Element:

@@ -9,6 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from tipcheck.backends.server.state_names import LEFT_OUT
 from tipcheck.compare.verdict import Status
 from tipcheck.report.fitting import print_fitting
 from tipcheck.report.terminal import STYLES, decibels, printable, short, terminal
@@ -34,6 +35,7 @@ def show_ladder(result: LadderResult, console: Console | None = None) -> None:
         if details is not None:
             console.print(details, end="\n\n")
     console.print(_unsupported(result), end="")
+    console.print(_left_out(result), end="")
     console.print(_inputs(result))
     console.print(_last_lines(result))
 
@@ -152,15 +154,34 @@ def _unsupported(result: LadderResult) -> Text:
     return text
 
 
+def _left_out(result: LadderResult) -> Text:
+    """Say what could have been asked and was not."""
+    why: dict[tuple[str, str], list[str]] = {}
+    for rung in result.rungs:
+        by_reason: dict[str, list[str]] = {}
+        for check in rung.state:
+            if check.reason.startswith(LEFT_OUT):
+                by_reason.setdefault(check.reason, []).append(check.name)
+        for reason, names in by_reason.items():
+            why.setdefault((", ".join(names), reason), []).append(rung.stage)
+    text = Text()
+    for (checks, reason), stages in why.items():
+        text.append("NOT ASKED ", "warn")
+        text.append(", ".join(stages), "name")
+        because = printable(reason.removeprefix(f"{LEFT_OUT}: "))
+        text.append(f": {checks}: {because}\n", "quiet")
+    return text
+
+
 def _inputs(result: LadderResult) -> Text:
     speaking = [note.name for note in result.sets if note.speaks]
     told = "; ".join(map(printable, speaking)) or "none that says anything"
     text = Text(f"inputs: {told}", "quiet")
-    silent: dict[str, list[str]] = {}
+    noted: dict[str, list[str]] = {}
     for note in result.sets:
-        if not note.speaks:
-            silent.setdefault(note.note, []).append(note.name)
-    for why, names in silent.items():
+        if note.note:
+            noted.setdefault(note.note, []).append(note.name)
+    for why, names in noted.items():
         text.append(f"\n  {'; '.join(map(printable, names))}: {printable(why)}", "quiet")
     return text
 

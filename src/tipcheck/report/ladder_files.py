@@ -45,7 +45,7 @@ def write_ladder_files(
     except OSError as error:
         raise ToolError(
             f"cannot write ({error.strerror})",
-            where=str(error.filename),
+            where=str(error.filename or junit or json),
             hint="make room or choose another place",
         ) from None
 

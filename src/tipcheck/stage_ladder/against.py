@@ -3,6 +3,9 @@
 Four rules, in this order, per output: the gates of ``compare`` (structure, NaN, integers, and for
 full precision the tolerance); the noise budget of the precision; the noise floor of the model; and
 decisions that flipped. The output with the worst verdict decides; among equals the furthest off.
+
+An output that has no elements for some inputs, such as the boxes of a picture without objects, is
+the same on both sides there, and counts as nothing that was compared.
 """
 
 from __future__ import annotations
@@ -13,13 +16,13 @@ from typing import TYPE_CHECKING
 
 from tipcheck.compare import Rules, compare_files
 from tipcheck.compare.budget import budget_for, coarser
-from tipcheck.compare.judge import judge
+from tipcheck.compare.judge import EMPTY, judge
 from tipcheck.compare.tensors import MemoryTensor
 from tipcheck.compare.verdict import Gate, Status, TensorVerdict
 from tipcheck.stage_ladder.answers import numbers, opened
 from tipcheck.stage_ladder.factors import NOISE_FACTOR, WORST_FACTOR
 from tipcheck.stage_ladder.flips import count_flips, together
-from tipcheck.stage_ladder.noise import Distance
+from tipcheck.stage_ladder.noise import Distance, Shaken, turned
 from tipcheck.stage_ladder.rung import Against, Flips
 
 if TYPE_CHECKING:
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tipcheck.compare.budget import Budget
-    from tipcheck.stage_ladder.answers import StageRun
+    from tipcheck.stage_ladder.answers import Array, StageRun
     from tipcheck.stage_ladder.noise import NoiseFloor
     from tipcheck.stage_ladder.settings import Settings
 
@@ -35,6 +38,8 @@ _BAD = (Status.PASS, Status.SUSPECT, Status.FAIL)
 _FULL = ("float32", "float64")
 _LOW_FACTOR = 24.0
 """As ``NOISE_FACTOR``, where the floor is not measured in this precision but scaled to it."""
+_SHAKEN_FACTOR = 1.5
+"""How many times the decisions that noise of the inputs turns a lower precision may turn itself."""
 _FEW_DIFFER = 0.05
 """Share of integers that lower precision may change before it is more than a close decision."""
 
@@ -49,6 +54,7 @@ class _Finding:
     number: int
     verdict: TensorVerdict
     times: float | None
+    turned: bool = False
 
     @property
     def rank(self) -> tuple[int, float]:
@@ -86,9 +92,13 @@ class Judge:
                     elements += finding.verdict.elements
         if not findings:
             return Against(reference.stage, Status.FAIL, "gates", "nothing was compared")
+        if not elements and all(item.status is Status.PASS for item in findings):
+            return Against(reference.stage, Status.PASS, "gates", EMPTY, sets=compared)
         worst = max(findings, key=lambda item: item.rank)
-        floats = [item for item in findings if item.verdict.gate is not Gate.EXACT]
-        furthest = min(floats or findings, key=lambda item: _db(item.verdict))
+        measured = [item for item in findings if item.verdict.measures and not item.turned]
+        measured = measured or findings
+        floats = [item for item in measured if item.verdict.gate is not Gate.EXACT]
+        furthest = min(floats or measured, key=lambda item: _db(item.verdict))
         measures = worst.verdict.measures or furthest.verdict.measures
         return Against(
             stage=reference.stage,
@@ -115,19 +125,22 @@ class Judge:
             equal_nan=True,
             bfloat16=frozenset(),
         )
-        with opened(expected) as arrays:
-            bits = self._bfloat16 & set(arrays)
-        if bits:
-            with opened(actual) as arrays:
-                rules = replace(rules, bfloat16=bits & set(arrays))
+        if self._bfloat16:
+            with opened(expected) as one, opened(actual) as other:
+                names = self._bfloat16 & one.keys() & other.keys()
+                bits = frozenset(name for name in names if _bits(one[name]) and _bits(other[name]))
+            rules = replace(rules, bfloat16=bits)
         comparison = compare_files(expected, actual, rules)
         found = []
         for verdict in comparison.tensors:
             floor = self._noise.of(number, verdict.name)
             judged = self._scaled(verdict, expected, actual, rules)
             finding = self._finding(judged, number, floor, precision)
+            if finding.rule == "gates" and finding.status is not Status.PASS:
+                finding = self._unless_rounding(finding, expected, actual, precision)
             flip = None
-            if judged.measures and judged.threshold and len(judged.shape) == 2:
+            scores = len(judged.shape) == 2 and not judged.dtype.startswith("complex")
+            if judged.measures and judged.threshold and scores:
                 flip = self._flips(expected, actual, verdict.name, floor, precision)
                 if flip and flip.flipped_clearly and finding.status is Status.PASS:
                     told = f"{flip.flipped_clearly} of {flip.decisions} decisions flip clearly"
@@ -175,15 +188,58 @@ class Judge:
         measures = verdict.measures
         if verdict.gate is not Gate.NUMBERS or measures is None:
             status = verdict.status
-            if status is not Status.PASS and _is_close_decision(verdict, precision):
+            if verdict.reason == EMPTY:
+                status = Status.PASS
+            elif status is not Status.PASS and _is_close_decision(verdict, precision):
                 status = Status.SUSPECT
             return _Finding(status, "gates", verdict.reason, number, verdict, None)
         decibels = _db(verdict)
         apart = 0.0 if decibels == math.inf else 10 ** (-decibels / 20)
         worst = measures.max_abs_over_rms or 0.0
         status, rule, reason = self._by_numbers(verdict, Distance(apart, worst), floor, precision)
+        shaken = self._noise.shaken.get(precision, Shaken()).apart.get((number, verdict.name))
+        if status is not Status.PASS and _is_rounding(shaken, Distance(apart, worst)):
+            told = f"{reason}, as inputs with the noise of {precision} do"
+            status, rule, reason = Status.PASS, "noise", told
         times = apart / floor.rms if floor and precision in _FULL else None
         return _Finding(status, rule, reason, number, verdict, times)
+
+    def _unless_rounding(
+        self, finding: _Finding, expected: Path, actual: Path, precision: str
+    ) -> _Finding:
+        """Pass what turned, where exact arithmetic turns as much of every stage's answer.
+
+        Or, for lower precision, where as much turns once the inputs have noise of its size.
+        """
+        name, number = finding.verdict.name, finding.number
+        key = (number, name)
+        shaken = self._shaken(precision, key, finding.verdict.elements)
+        limit = max(NOISE_FACTOR * self._noise.turned.get(key, 0.0), shaken)
+        if not limit or finding.verdict.gate is Gate.NUMBERS:
+            return finding
+        with opened(expected) as one, opened(actual) as other:
+            if name not in one or name not in other:
+                return finding
+            wanted, found = one[name], other[name]
+        if wanted.dtype != found.dtype or wanted.ndim != found.ndim:
+            return finding
+        if turned(wanted, found) > limit:
+            return finding
+        why = f"inputs with the noise of {precision} do" if shaken else "exact arithmetic does"
+        told = f"{finding.reason}, as {why} to every stage"
+        return replace(finding, status=Status.PASS, rule="noise", reason=told, turned=True)
+
+    def _shaken(self, precision: str, key: tuple[int, str], elements: int) -> float:
+        """Return how many elements a lower precision may turn: those that noise turns, and a pair.
+
+        The pair, since the noise was drawn a few times only; it goes for outputs that noise turns
+        at all, and never for more than half of an output.
+        """
+        counts = self._noise.shaken.get(precision, Shaken()).turned
+        if not any(name == key[1] for _, name in counts):
+            return 0.0
+        count = counts.get(key, 0.0)
+        return count if math.isinf(count) else min(_SHAKEN_FACTOR * count + 2, elements / 2)
 
     def _by_numbers(
         self, verdict: TensorVerdict, apart: Distance, floor: Distance | None, precision: str
@@ -220,6 +276,11 @@ class Judge:
         if precision in _FULL and floor:
             allowed = NOISE_FACTOR * floor.worst
         return count_flips(sides[0], sides[1], 3 * allowed)
+
+
+def _bits(array: Array) -> bool:
+    """Whether an array can hold bfloat16; a stage may give another type for such an output."""
+    return array.dtype.itemsize == 2 and array.dtype.kind in "uV"
 
 
 def noise_factor(elements: int) -> float:

@@ -8,12 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tipcheck.backends.calibration import sample_files
 from tipcheck.backends.exports.program import read_program
+from tipcheck.backends.inputs.samples import check_feed
 from tipcheck.backends.server.link import StageLink
 from tipcheck.backends.subject import output_name
+from tipcheck.compare.verdict import Status
 from tipcheck.errors import UsageError
 from tipcheck.stage_ladder.lineup import line_up
-from tipcheck.stage_ladder.noise import NoiseFloor, measure_noise
+from tipcheck.stage_ladder.noise import NoiseFloor, Shaken, measure_noise, measure_shaken
 from tipcheck.stage_ladder.running import Course, Running
 from tipcheck.stage_ladder.settings import Settings
 from tipcheck.stage_ladder.summing import LadderParts, sum_up
@@ -28,6 +31,10 @@ if TYPE_CHECKING:
     from tipcheck.stage_ladder.rung import LadderResult
 
 _FULL = ("float32", "float64")
+_SIZES = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
+"""The noise that a precision puts on every number, relative: one unit in its last place."""
+_TIMES, _DRAWS = 4, 8
+"""Noise of inputs stands for that of weights and of every step between: several times as much."""
 
 
 def climb(
@@ -58,6 +65,8 @@ def climb(
     program = read_program(model) if model else None
     if not subject.sets:
         raise UsageError("there are no inputs", hint="give some with --input")
+    if settings.calibration:
+        settings = replace(settings, calibration=_calibration(settings.calibration, subject))
     lined = line_up(subject, program, settings.stages)
     with tempfile.TemporaryDirectory(prefix="tipcheck-ladder-") as work:
         room = folder if settings.keep else Path(work)
@@ -68,11 +77,41 @@ def climb(
             running = Running(opened, course, settings, say)
             runs = running.all(lined)
             truth, told = running.referee()
-        bfloat16 = settings.bfloat16 | _bfloat16(program)
-        noise = _noise(truth, told, lined, runs, bfloat16)
-        runs = {name: _unused(name, runs, lined) for name in runs}
-        parts = LadderParts(subject, lined, runs, noise, running.dropped, bfloat16, program)
-        return sum_up(parts, sets, settings)
+            bfloat16 = settings.bfloat16 | _bfloat16(program)
+            noise = _noise(truth, told, lined, runs, bfloat16)
+            runs = {name: _unused(name, runs, lined) for name in runs}
+            parts = LadderParts(subject, lined, runs, noise, running.dropped, bfloat16, program)
+            result = sum_up(parts, sets, settings)
+            shaken = _shaken(result, parts, running)
+        if not shaken:
+            return result
+        return sum_up(replace(parts, noise=replace(noise, shaken=shaken)), sets, settings)
+
+
+def _shaken(result: LadderResult, parts: LadderParts, running: Running) -> dict[str, Shaken]:
+    """Find out how much a model makes of noise, for lower precisions whose answers are doubted."""
+    doubted = {
+        item.kind.precision
+        for item, rung in zip(parts.lined, result.rungs, strict=True)
+        if item.kind.precision not in _FULL
+        and rung.bottom is not None
+        and rung.bottom.status in (Status.SUSPECT, Status.FAIL)
+    }
+    plain = parts.runs.get("executor")
+    if plain is None or not plain.answered:
+        return {}
+    found = {}
+    for precision in sorted(doubted & _SIZES.keys()):
+        moved = running.shaken(_TIMES * _SIZES[precision], _DRAWS)
+        found[precision] = measure_shaken(plain, moved, parts.bfloat16, _TIMES)
+    return found
+
+
+def _calibration(path: str, subject: Subject) -> str:
+    """Return where samples are, as a worker can use it, once all of them are seen to fit."""
+    for file in sample_files(Path(path)):
+        check_feed(file, subject.inputs)
+    return str(Path(path).absolute())
 
 
 def environment_for(model: Path | None) -> dict[str, str]:
@@ -105,7 +144,7 @@ def _unused(name: str, runs: dict[str, StageRun], lined: Sequence[Lined]) -> Sta
     run = runs[name]
     kind = next(item.kind for item in lined if item.way.name == name)
     onto = runs.get(kind.onto)
-    sure = kind.precision in _FULL or kind.precision == "int8"  # that stage looks for itself
+    sure = kind.precision in _FULL or name == "onednn_int8"  # that stage looks for itself
     if sure or not run.answered or onto is None or not onto.answered:
         return run
     if any(

@@ -125,7 +125,10 @@ def sum_up_exports(
     if exit_code:
         sentence = f"the command ended with code {exit_code}"
     elif not exports:
-        sentence = "the command exported nothing that was noticed, so nothing was verified"
+        sentence = (
+            "the command exported nothing that was noticed, so nothing was verified (a Python with "
+            "-I, -E, -S or a PYTHONPATH set anew is not)"
+        )
     elif bad:
         first = bad[0]
         count = f"{len(bad)} of {len(exports)} exports" if len(exports) > 1 else "the export"

@@ -38,6 +38,11 @@ def count_flips(expected: Array, actual: Array, noise: float) -> Flips | None:
         actual: scores of the stage.
         noise: how far, in units of the rms, a score may be off.
     """
+    with np.errstate(all="ignore"):  # scores may be infinite
+        return _flips(expected, actual, noise)
+
+
+def _flips(expected: Array, actual: Array, noise: float) -> Flips | None:
     if expected.shape != actual.shape or not looks_like_scores(expected):
         return None
     one, other = expected.astype(np.float64), actual.astype(np.float64)

@@ -10,6 +10,7 @@ import numpy as np
 
 from tipcheck.backends.exports.parameters import check_export
 from tipcheck.backends.exports.program import read_program
+from tipcheck.backends.inputs.archives import read_feed
 from tipcheck.backends.inputs.drawn import make_sets, write_set
 from tipcheck.backends.subject import FILE, LARGE, InputSet, InputSpec, Subject, load_subject
 from tipcheck.errors import UsageError
@@ -36,6 +37,7 @@ class InputRequest:
         kinds: kinds of made inputs; all of them when empty.
         seed: where random numbers start.
         specs: specs of a layer that does not say them itself.
+        full: whether large models get inputs of several sizes too.
     """
 
     archives: tuple[Path, ...] = ()
@@ -46,6 +48,7 @@ class InputRequest:
     kinds: tuple[str, ...] = ()
     seed: int = 0
     specs: tuple[InputSpec, ...] = ()
+    full: bool = False
 
     @property
     def given(self) -> bool:
@@ -201,7 +204,8 @@ def _sets(
         given += _from_function(specs, request, link, path, folder, len(given))
     if given:
         return tuple(given)
-    return make_sets(specs, folder, seed=request.seed, kinds=request.kinds, one_size=large)
+    one_size = large and not request.full
+    return make_sets(specs, folder, seed=request.seed, kinds=request.kinds, one_size=one_size)
 
 
 def _is_large(model: Path) -> bool:
@@ -210,13 +214,7 @@ def _is_large(model: Path) -> bool:
 
 
 def _from_archive(file: Path, specs: Sequence[InputSpec], folder: Path, number: int) -> InputSet:
-    try:
-        with np.load(file, allow_pickle=False) as arrays:
-            feed = {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError, AttributeError) as error:
-        told = getattr(error, "strerror", None) or " ".join(str(error).split())[:100]
-        hint = "save it with numpy.savez(PATH, name=array)"
-        raise UsageError(f"cannot be read ({told})", where=str(file), hint=hint) from None
+    feed = read_feed(file)
     return given_set(feed, specs, folder, number, file.name, str(file))
 
 

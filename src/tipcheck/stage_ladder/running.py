@@ -84,6 +84,7 @@ class Running:
         build = link.build
         self._unmet = unmet_needs(build["cuda"], build["gpus"], build["tensorrt"])
         self._companion = ""
+        self._row_outputs: list[int] | None = None
         self._lock = threading.Lock()
         self.dropped: dict[int, str] = {}
 
@@ -121,8 +122,9 @@ class Running:
             return StageRun("referee"), "none: it was switched off"
         if course.model is None:
             return StageRun("referee"), "none: there is no export"
-        if course.size > REFEREE_LIMIT:
-            return StageRun("referee"), "none: in float64 the model would take too much memory"
+        if course.size > REFEREE_LIMIT and not self._settings.full:
+            why = "in float64 so large a model takes too much memory; --full runs it all the same"
+            return StageRun("referee"), f"none: {why}"
         self._say("float64 referee")
         end = self._link.run(course.job("referee"), self._settings.time_limit)
         archives = _archives(end)
@@ -130,6 +132,21 @@ class Running:
             return StageRun("referee", archives), "the export in float64"
         why = end.answer("problem") or f"its process {end.died}"
         return StageRun("referee"), f"none: {why}"
+
+    def shaken(self, size: float, times: int) -> list[StageRun]:
+        """Run the export on inputs with relative noise of a size, each of them several times."""
+        course = self._course
+        if course.model is None:
+            return []
+        self._say("inputs with noise")
+        request = course.job("shaken", size=size)
+        request |= {"sets": course.sets * times, "names": request["names"] * times}
+        archives = _archives(self._link.run(request, self._settings.time_limit))
+        runs = [StageRun("shaken") for _ in range(times)]
+        for number, archive in archives.items():
+            again, place = divmod(number, len(course.sets))
+            runs[again].archives[place] = archive
+        return runs
 
     # -------------------------------------------------------------------------------------------
 
@@ -186,9 +203,12 @@ class Running:
         request = course.job(
             "stage", stage=name, again=True, threads=self._settings.threads, state=None
         )
+        request["calibration"] = self._settings.calibration
         if self._settings.state and (item.kind.inference or name == "executor"):
             request["state"] = self._state_request(only_rows=name == "executor")
         end = self._link.run(request, self._settings.time_limit)
+        if self._row_outputs is None:
+            self._row_outputs = end.answer("row_outputs")
         run = _run_of(name, end)
         if run.answered and not run.crash:
             run = replace(run, spread_fresh=self._fresh(name, run))
@@ -201,7 +221,7 @@ class Running:
             archive if number == first else "" for number, archive in enumerate(self._course.sets)
         ]
         request = self._course.job("stage", stage=stage, threads=self._settings.threads)
-        request["sets"] = sets
+        request |= {"sets": sets, "calibration": self._settings.calibration}
         end = self._link.run(request, self._settings.time_limit)
         archives = _archives(end)
         return _between(run.archives[first], archives[first]) if first in archives else None
@@ -219,7 +239,8 @@ class Running:
             "batched": batched,
             "companion": "" if only_rows else self._companion_model(),
             "only_rows": only_rows,
-            "large": course.size > LARGE,
+            "large": course.size > LARGE and not self._settings.full,
+            "row_outputs": self._row_outputs if course.size > LARGE else None,
         }
 
     def _other_shape(self, first: int, numbers: Sequence[int]) -> str:

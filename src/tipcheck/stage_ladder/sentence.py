@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from tipcheck.backends.stages import stage_kinds
 from tipcheck.compare.verdict import Status
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
     from tipcheck.stage_ladder.rung import Rung
 
+_ANSWERED = (Status.PASS, Status.SUSPECT, Status.FAIL)
 _WHEN = {
     "to_static": "when the layer is traced into a program",
     "jit_load": "between the layer and its exported files",
@@ -40,23 +42,36 @@ def sentence_of(rungs: Sequence[Rung], bad: Sequence[Rung]) -> str:
         names = f"{answered[0].stage} to {answered[-1].stage}" if len(answered) > 1 else "the stage"
         return f"the answers are the same at {len(answered)} stages, {names}"
     first = bad[0]
-    told = [_first(first), *_decisions(first), *_agreement(first, rungs), *_truth(rungs)]
+    told = [_first(first, rungs), *_decisions(first), *_agreement(first, rungs), *_truth(rungs)]
     crashed = [rung.stage for rung in bad[1:] if rung.status is Status.CRASH]
     if crashed:
         told.append(f"{', '.join(crashed)} did not finish")
     return "; ".join(told)
 
 
-def _first(rung: Rung) -> str:
+def _first(rung: Rung, rungs: Sequence[Rung]) -> str:
     if rung.status is Status.CRASH:
         return f"{rung.stage} {rung.reason}"
     if any(check.reason == rung.reason and check.reason for check in rung.state):
         return f"{rung.stage} depends on more than its inputs: {rung.reason}"
-    when = _WHEN.get(rung.stage, f"at {rung.stage}")
+    when = _when(rung, rungs)
     if rung.bottom is None or (rung.bottom.status is Status.PASS and "noise" not in rung.reason):
         return f"{rung.stage}: {rung.reason}"
     verb = "change" if rung.status is Status.FAIL else "change more than rounding explains"
     return f"the answers {verb} {when} ({rung.bottom.where}: {rung.reason})"
+
+
+def _when(rung: Rung, rungs: Sequence[Rung]) -> str:
+    """Return what the answers changed with; only both ends of it where no stage is in between."""
+    kinds = stage_kinds()
+    names = list(kinds)
+    one_change = {kinds[rung.stage].onto, names[max(0, names.index(rung.stage) - 1)]}
+    one_change |= {"eager"} if rung.stage == "jit_load" else set()
+    below = rung.below or rung.bottom
+    answered = {other.stage for other in rungs if other.status in _ANSWERED}
+    if below is None or one_change & answered:
+        return _WHEN.get(rung.stage, f"at {rung.stage}")
+    return f"between {below.stage} and {rung.stage}"
 
 
 def _decisions(rung: Rung) -> list[str]:

@@ -19,7 +19,7 @@ from tipcheck.stage_ladder.origin import blame_the_origin
 from tipcheck.stage_ladder.rung import LadderResult, Rung
 from tipcheck.stage_ladder.sentence import sentence_of
 from tipcheck.stage_ladder.states import judge_state, rows_are_independent
-from tipcheck.stage_ladder.worth import same_everywhere, worth_of
+from tipcheck.stage_ladder.worth import always_empty, same_everywhere, worth_of
 
 if TYPE_CHECKING:
     from tipcheck.stage_ladder.rung import Against, SetNote, StateCheck
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _ORDER = (Status.PASS, Status.SUSPECT, Status.FAIL, Status.CRASH)
 _FULL = ("float32", "float64")
+_NO_ELEMENTS = "it has no elements for any input; give inputs that fill it with --input"
 _LOUD = 10_000_000
 """Bytes of output from which a stage is said to print a lot."""
 
@@ -49,11 +50,17 @@ def sum_up(parts: LadderParts, sets: Sequence[str], settings: Settings) -> Ladde
     names = [item.name for item in parts.subject.sets]
     answered = [item for item in parts.lined if parts.runs[item.way.name].answered]
     bottom = parts.runs[answered[0].way.name] if answered else None
-    notes = worth_of(names, sets, bottom, parts.dropped)
+    notes = worth_of(names, sets, bottom, parts.dropped, parts.noise)
     judge = Judge(settings, parts.noise, names, parts.bfloat16)
     rungs = blame_the_origin(_Rungs(parts, settings, judge, bottom, notes).all())
     compared = len(answered)
+    empty = always_empty(bottom) if bottom else []
     status, sentence, broken = _overall(rungs, notes, compared, settings, parts.subject.facts)
+    if status is Status.PASS and empty:
+        status, sentence = (
+            Status.FAIL,
+            f"nothing was compared in {', '.join(empty)}: {_NO_ELEMENTS}",
+        )
     resolution, where = _resolution(parts, notes, settings) if compared > 1 else (None, "")
     return LadderResult(
         model=parts.subject.name,
@@ -92,7 +99,7 @@ class _Rungs:
         floors = [
             floor
             for (number, _), floor in parts.noise.floors.items()
-            if number == (min(bottom.archives) if bottom else -1)
+            if number == (min(bottom.archives) if bottom else -1) and math.isfinite(floor.worst)
         ]
         self._floor = max(floors, key=lambda item: item.worst, default=None)
         plain = parts.runs.get("executor") or parts.runs.get("inference")

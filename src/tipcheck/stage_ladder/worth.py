@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tipcheck.stage_ladder.answers import StageRun, opened
+from tipcheck.stage_ladder.noise import STRANGER, NoiseFloor
 from tipcheck.stage_ladder.rung import SetNote
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def worth_of(
     sets: Sequence[str],
     bottom: StageRun | None,
     dropped: Mapping[int, str],
+    noise: NoiseFloor,
 ) -> tuple[SetNote, ...]:
     """Return a note per input set, from its inputs and the answers of the lowest stage."""
     notes = []
@@ -34,8 +36,19 @@ def worth_of(
             notes.append(SetNote(name, speaks=False, note="no stage gave an answer"))
             continue
         note = _silent(Path(sets[number]), bottom.archives[number])
-        notes.append(SetNote(name, speaks=not note, note=note))
+        notes.append(SetNote(name, speaks=not note, note=note or _rounding(noise, number)))
     return tuple(notes)
+
+
+def _rounding(noise: NoiseFloor, number: int) -> str:
+    """Say which outputs are little else than rounding for these inputs."""
+    found = [name for where, name in noise.turned if where == number]
+    found += [
+        name
+        for (where, name), floor in noise.floors.items()
+        if where == number and floor.rms > STRANGER and name not in found
+    ]
+    return f"rounding decides much of {', '.join(sorted(found))}" if found else ""
 
 
 def same_everywhere(bottom: StageRun) -> list[str]:
@@ -49,6 +62,16 @@ def same_everywhere(bottom: StageRun) -> list[str]:
     if len(bottom.archives) < 2:
         return []
     return [name for name, answers in seen.items() if len(answers) == 1]
+
+
+def always_empty(bottom: StageRun) -> list[str]:
+    """Return the outputs that have no elements for any input."""
+    sizes: dict[str, int] = {}
+    for archive in bottom.archives.values():
+        with opened(archive) as outputs:
+            for name in outputs:
+                sizes[name] = max(sizes.get(name, 0), outputs[name].size)
+    return [name for name, size in sizes.items() if not size]
 
 
 def _silent(inputs: Path, outputs: Path) -> str:

@@ -132,6 +132,20 @@ def size_name(size: Size, specs: Sequence[InputSpec]) -> str:
     return ", ".join(told)
 
 
+def check_kinds(names: Sequence[str]) -> None:
+    """Refuse what is no kind of inputs.
+
+    Raises:
+        UsageError: a name is no kind.
+    """
+    unknown = [name for name in names if name not in _BY_NAME]
+    if unknown:
+        raise UsageError(
+            f"there is no kind of inputs {unknown[0]!r}",
+            hint=f"the kinds are {', '.join(_BY_NAME)}",
+        )
+
+
 def make_sets(
     specs: Sequence[InputSpec],
     folder: Path,
@@ -150,12 +164,7 @@ def make_sets(
         one_size: whether to leave the other sizes out.
     """
     chosen = list(kinds) or [kind.name for kind in KINDS]
-    unknown = [name for name in chosen if name not in _BY_NAME]
-    if unknown:
-        raise UsageError(
-            f"there is no kind of inputs {unknown[0]!r}",
-            hint=f"the kinds are {', '.join(_BY_NAME)}",
-        )
+    check_kinds(chosen)
     usual, *others = sizes_for(specs)[: 1 if one_size else None]
     plans = [(kind, usual) for kind in chosen] + [(chosen[0], size) for size in others]
     sets = []

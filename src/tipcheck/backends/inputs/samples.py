@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tipcheck.backends.inputs.archives import read_feed
 from tipcheck.backends.inputs.drawn import Size, make_feed
 from tipcheck.errors import ToolError, UsageError
 
@@ -118,14 +119,7 @@ def check_feed(file: Path, specs: Sequence[InputSpec], called: str = "") -> None
         UsageError: it cannot be read, or a name, a shape or a dtype is not the model's.
     """
     where = called or str(file)
-    try:
-        with np.load(file, allow_pickle=False) as archive:
-            feed = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError) as error:
-        told = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise UsageError(
-            f"cannot be read as arrays ({told})", where=where, hint="save it with numpy.savez"
-        ) from None
+    feed = read_feed(file, where)
     names = [spec.name for spec in specs]
     missing = [name for name in names if name not in feed]
     if missing:

@@ -141,6 +141,35 @@ def _run_referee(job: dict[str, Any], answer: Answer) -> None:
     _run_sets(job, runner, place.folder, answer)
 
 
+def _run_shaken(job: dict[str, Any], answer: Answer) -> None:
+    """Run the export on inputs with as much noise as a lower precision puts on every number."""
+    from tipcheck.backends.stages.executor import ProgramRunner
+
+    place = place_of(job)
+    runner = _Shaken(ProgramRunner(place.exported()), float(job["size"]))
+    _run_sets(job, runner, place.folder, answer)
+
+
+class _Shaken:
+    """Puts relative noise on floating inputs, another at every run."""
+
+    def __init__(self, runner: Runner, size: float) -> None:
+        self._runner = runner
+        self._size = size
+        self._draw = np.random.default_rng(0)
+
+    def run(self, feed: Mapping[str, Any]) -> list[Any]:
+        shaken = dict(feed)
+        for name, array in feed.items():
+            if array.dtype.kind == "f":
+                noise = self._draw.uniform(-self._size, self._size, array.shape)
+                shaken[name] = (array * (1 + noise)).astype(array.dtype)
+        return self._runner.run(shaken)
+
+    def clone(self) -> Runner:
+        raise NotImplementedError
+
+
 class _Widened:
     """Takes float32 inputs and runs them in float64."""
 
@@ -186,6 +215,7 @@ def _selftest(job: dict[str, Any], answer: Answer) -> None:
 _JOBS: dict[str, Callable[[dict[str, Any], Answer], None]] = {
     "stage": _run_stage,
     "referee": _run_referee,
+    "shaken": _run_shaken,
     "export": _export,
     "inputs": _make_inputs,
     "selftest": _selftest,

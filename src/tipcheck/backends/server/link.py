@@ -10,6 +10,7 @@ import contextlib
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 _LAST_LINES = 8
 _TAIL = 16_384
 _IMPORT_WITHIN = 180.0
+_FRAME = re.compile(
+    r"\s*(-+|C\+\+ Traceback .*|Error Message Summary:|\[(Time|Signal)Info: .*)?\s*$"
+)
+"""Lines around a crash report of Paddle that say nothing, and would push out what does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,5 +245,5 @@ def _tail(path: Path) -> tuple[str, ...]:
             text = file.read().decode(errors="replace")
     except OSError:
         return ()
-    lines = [line.rstrip()[:400] for line in text.splitlines() if line.strip()]
+    lines = [line.rstrip()[:400] for line in text.splitlines() if not _FRAME.match(line)]
     return tuple(lines)[-_LAST_LINES:]

@@ -19,9 +19,9 @@ from tipcheck.backends.outputs import distance
 from tipcheck.backends.server.jobs import load_feed
 from tipcheck.backends.server.state_names import (
     BATCH_ONE,
-    CHECKS,
     CLONE,
     EQUAL_ROWS,
+    LEFT_OUT,
     PERMUTED,
     RUN_N,
     SHAPES,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _MANY = 3
 _COMPANION_SIDE = 24
+_NO_ROWS = "no output has a row per row of the inputs"
 
 
 def ask_about_state(
@@ -60,6 +61,8 @@ def ask_about_state(
         else:
             known = "why" if isinstance(found, str) else "worst"
             answer({"check": name, known: found})
+    if suite.row_outputs is not None:
+        answer({"row_outputs": suite.row_outputs})
     lost = suite.outlives_its_clone()
     if lost:
         answer({"noticed": lost})
@@ -79,10 +82,15 @@ class _Suite:
         self._again = 0.0
         self._twin: Runner | None = None
         self._rows = int(self._feed[self._batched[0]].shape[0]) if self._batched else 0
-        self._row_outputs: list[int] = []
+        self.row_outputs: list[int] | None = request.get("row_outputs")
+        """Places of the outputs with a row per row of the inputs; None until that is known."""
 
     def questions(self) -> list[tuple[str, Callable[[], float | str]]]:
-        """Return what to ask, in an order in which later questions use earlier runs."""
+        """Return what to ask, in an order in which later questions use earlier runs.
+
+        Of a large model, whatever would take another copy of its weights is left out: a clone
+        copies them, and oneDNN packs them anew for each shape.
+        """
         rows: list[tuple[str, Callable[[], float | str]]] = [
             (EQUAL_ROWS, self._equal_rows),
             (PERMUTED, self._permuted),
@@ -90,10 +98,7 @@ class _Suite:
         ]
         if self._request.get("only_rows"):
             return rows
-        if self._request.get("large"):
-            asked = [(RUN_N, self._run_n)]
-            return asked + [(name, _too_large) for name in CHECKS if name != RUN_N]
-        return [
+        asked = [
             rows[0],
             (SHAPES, self._shapes),
             *rows[1:],
@@ -102,6 +107,14 @@ class _Suite:
             (THREADS, self._threads),
             (RUN_N, self._run_n),
         ]
+        if not self._request.get("large"):
+            return asked
+        costly = {CLONE, THREADS}
+        if self._kind.packs:
+            costly |= {SHAPES, BATCH_ONE, TWO_MODELS}
+            if self.row_outputs is None:
+                costly |= {EQUAL_ROWS, PERMUTED}
+        return [(name, _too_large if name in costly else ask) for name, ask in asked]
 
     def _usual(self) -> float:
         """Run the usual inputs once more; return how far that is from the first time."""
@@ -116,19 +129,33 @@ class _Suite:
     def _equal_rows(self) -> float | str:
         if not self._batched:
             return "no input has an open first axis"
+        if self._request.get("large") and self._kind.packs:
+            return self._equal_rows_of_one_shape()
         feed = dict(self._feed)
         for name in self._batched:
             row = self._feed[name][:1]
             feed[name] = np.concatenate([row] * _MANY)
         found = self._runner.run(feed)
-        self._row_outputs = [
+        self.row_outputs = [
             place
             for place, (usual, many) in enumerate(zip(self._first, found, strict=False))
             if np.ndim(usual) and usual.shape[0] == self._rows and many.shape[0] == _MANY
         ]
-        if not self._row_outputs or self._rows == _MANY:
-            return "no output has a row per row of the inputs"
-        rows = [[found[place][row] for place in self._row_outputs] for row in range(_MANY)]
+        if not self.row_outputs or self._rows == _MANY:
+            return _NO_ROWS
+        return self._apart_within(found, _MANY)
+
+    def _equal_rows_of_one_shape(self) -> float | str:
+        """Ask the same in the usual shape; another stage has found out which outputs have rows."""
+        if not self.row_outputs or self._rows < 2:
+            return _NO_ROWS
+        feed = dict(self._feed)
+        for name in self._batched:
+            feed[name] = np.concatenate([self._feed[name][:1]] * self._rows)
+        return self._apart_within(self._runner.run(feed), self._rows)
+
+    def _apart_within(self, found: Outputs, count: int) -> float:
+        rows = [[array[row] for array in self._only_rows(found)] for row in range(count)]
         return max(distance(rows[0], other) for other in rows[1:])
 
     def _shapes(self) -> float | str:
@@ -140,8 +167,8 @@ class _Suite:
         return self._usual()
 
     def _permuted(self) -> float | str:
-        if not self._row_outputs or self._rows < 2:
-            return "no output has a row per row of the inputs"
+        if not self.row_outputs or self._rows < 2:
+            return _NO_ROWS
         feed = dict(self._feed)
         for name in self._batched:
             feed[name] = np.ascontiguousarray(self._feed[name][::-1])
@@ -149,8 +176,8 @@ class _Suite:
         return self._compare_rows([array[::-1] for array in self._only_rows(found)])
 
     def _batch_one(self) -> float | str:
-        if not self._row_outputs or self._rows < 2:
-            return "no output has a row per row of the inputs"
+        if not self.row_outputs or self._rows < 2:
+            return _NO_ROWS
         worst = 0.0
         for row in (0, self._rows - 1):
             feed = dict(self._feed)
@@ -162,7 +189,7 @@ class _Suite:
         return worst
 
     def _only_rows(self, outputs: Sequence[Any]) -> Outputs:
-        return [outputs[place] for place in self._row_outputs]
+        return [outputs[place] for place in self.row_outputs or ()]
 
     def _compare_rows(self, found: Outputs) -> float:
         return distance(self._only_rows(self._first), found)
@@ -227,8 +254,8 @@ class _Suite:
 
 
 def _too_large() -> str:
-    """Say why a question is left out: oneDNN packs weights anew per shape, and clones copy."""
-    return "left out: each further shape or copy of so large a model may take its size again"
+    """Say why a question is left out."""
+    return f"{LEFT_OUT}: it takes another copy of so large a model; --full asks all the same"
 
 
 def make_companion(folder: Path) -> Path:

@@ -106,6 +106,8 @@ class _Finder(cst.CSTVisitor):
     def _look(self, call: cst.Call) -> None:
         names = self.get_metadata(metadata.QualifiedNameProvider, call.func, set())
         found = {item.name for item in cast("Any", names)}
+        if not found:  # from a module that was imported whole: paddle is then what it is called
+            found = {self._code(call.func)}
         if found & set(_SAVES) and self._statements:
             self._saves.append((call, self._statements[-1]))
         elif found & set(_CONVERTS):

@@ -71,6 +71,7 @@ class StageKind:
         from_layer: whether it runs the layer itself and not the export.
         inference: whether users deploy this way; such stages go through the state-and-shape suite.
         onto: the stage that it is one change away from, when that is not the rung below.
+        packs: whether it keeps a copy of the weights for each shape of inputs that it has met.
     """
 
     name: str
@@ -79,6 +80,7 @@ class StageKind:
     from_layer: bool = False
     inference: bool = False
     onto: str = ""
+    packs: bool = False
 
 
 _KINDS: dict[str, StageKind] = {}

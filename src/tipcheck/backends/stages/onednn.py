@@ -13,5 +13,6 @@ register(
         partial(start_predictor, "onednn"),
         inference=True,
         onto="inference_ir",
+        packs=True,
     )
 )

@@ -14,5 +14,6 @@ register(
         inference=True,
         precision="bfloat16",
         onto="onednn",
+        packs=True,
     )
 )

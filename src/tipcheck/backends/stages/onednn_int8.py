@@ -37,4 +37,6 @@ def start(place: Place) -> PredictorRunner:
     return runner
 
 
-register(StageKind("onednn_int8", start, precision="int8", inference=True, onto="onednn"))
+register(
+    StageKind("onednn_int8", start, precision="int8", inference=True, onto="onednn", packs=True)
+)

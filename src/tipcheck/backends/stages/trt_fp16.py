@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from tipcheck.backends.predictor_runner import start_predictor
 from tipcheck.backends.stages import StageKind, register
+from tipcheck.backends.tensorrt import start_tensorrt
 
 register(
     StageKind(
         "trt_fp16",
-        partial(start_predictor, "trt_fp16"),
+        partial(start_tensorrt, "trt_fp16"),
         inference=True,
         precision="float16",
         onto="trt_fp32",

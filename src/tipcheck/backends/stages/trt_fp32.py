@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from tipcheck.backends.predictor_runner import start_predictor
 from tipcheck.backends.stages import StageKind, register
+from tipcheck.backends.tensorrt import start_tensorrt
 
-register(StageKind("trt_fp32", partial(start_predictor, "trt_fp32"), inference=True, onto="gpu"))
+register(StageKind("trt_fp32", partial(start_tensorrt, "trt_fp32"), inference=True, onto="gpu"))

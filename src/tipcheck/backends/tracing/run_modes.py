@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tipcheck.backends.calibration import GET_SCALES, NO_SCALES, sample_files
 from tipcheck.backends.catalogue import RUN_MODES
 from tipcheck.errors import UsageError
 
@@ -128,14 +129,13 @@ def check_settings(run_mode: str, settings: ModeSettings, *, quantised: bool = F
     """
     check_mode(run_mode)
     if run_mode == "trt_int8" and not quantised and not settings.calibration:
+        raise UsageError(NO_SCALES, where="trt_int8", hint=GET_SCALES)
+    if settings.calibration:
+        sample_files(Path(settings.calibration))
+    if settings.shape_file and not Path(settings.shape_file).exists():
         raise UsageError(
-            "int8 needs scales, and this model holds none",
-            where="trt_int8",
-            hint="give --calibration FILE.npz with real samples, or a quantised model",
+            f"there is no shape file {settings.shape_file!r}", where=run_mode, hint="check the path"
         )
-    for what, path in (("calibration", settings.calibration), ("shape file", settings.shape_file)):
-        if path and not Path(path).exists():
-            raise UsageError(f"there is no {what} {path!r}", where=run_mode, hint="check the path")
 
 
 def config_calls(run_mode: str, settings: ModeSettings, *, quantised: bool = False) -> Calls:

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tipcheck.backends.calibration import calibrated
 from tipcheck.backends.exports.parameters import check_export
 from tipcheck.backends.graph import Graph, PassRecord
 from tipcheck.backends.graphs.pdmodel import graph_of_program, read_program, types_of
@@ -29,7 +30,7 @@ from tipcheck.backends.tracing.run_modes import (
 from tipcheck.errors import ToolError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from tipcheck.backends.tracing.observe import Array, Sink
 
@@ -96,7 +97,6 @@ class WatchedPredictor:
         )
         settings = self._prepared()
         calls = config_calls(self._mode, settings, quantised=self._quantised)
-        config = make_config(self._model, calls, settings)
         older = self._model.endswith(".pdmodel")
         optimised = older and self._mode != PLAIN
         shown: Calls = (("switch_ir_debug", True),)
@@ -105,13 +105,19 @@ class WatchedPredictor:
                 ("enable_save_optim_model", True),
                 ("set_optim_cache_dir", str(self._folder)),
             )
-        apply_calls(config, shown, inference.PrecisionType)
         printed = self._folder / "programs.txt"
+
+        def make() -> Any:  # noqa: ANN401 - Paddle has no types
+            printed.unlink(missing_ok=True)
+            config = make_config(self._model, calls, settings)
+            apply_calls(config, shown, inference.PrecisionType)
+            with _written_to(printed):
+                return inference.create_predictor(config)
+
         here = Path.cwd()
         os.chdir(self._folder)  # where the older format writes one file per pass
         try:
-            with _written_to(printed):
-                predictor = self._calibrated(config, inference)
+            predictor = self._calibrated(make)
         finally:
             os.chdir(here)
         if older:
@@ -150,16 +156,17 @@ class WatchedPredictor:
         del collector  # this is when the shapes are written
         return replace(settings, shape_file=target)
 
-    def _calibrated(self, config: Any, inference: Any) -> Any:  # noqa: ANN401
+    def _calibrated(self, make: Callable[[], Any]) -> Any:  # noqa: ANN401
         """Return the predictor; for int8 without scales, one that has seen the samples first."""
-        predictor = inference.create_predictor(config)
         if self._mode != "trt_int8" or self._quantised:
-            return predictor
-        for sample in samples_in(Path(self._settings.calibration)):
-            feed(predictor, sample, self._settings.calibration)
+            return make()
+        path = Path(self._settings.calibration)
+
+        def run(predictor: Any, sample: Mapping[str, Array]) -> None:  # noqa: ANN401
+            feed(predictor, sample, str(path))
             predictor.run()
-        del predictor  # this is when the scales are written
-        return inference.create_predictor(config)
+
+        return calibrated(make, run, path)
 
     def _older_graph(self, *, optimised: bool) -> Graph:
         exported = read_program(Path(self._model))
@@ -260,16 +267,6 @@ def feed(predictor: Any, inputs: Mapping[str, Array], where: str) -> None:  # no
         handle = predictor.get_input_handle(name)
         handle.reshape(list(inputs[name].shape))
         handle.copy_from_cpu(inputs[name])
-
-
-def samples_in(path: Path) -> Iterator[dict[str, Array]]:
-    """Yield the samples of an ``.npz`` file, or of all of them in a folder."""
-    import numpy as np
-
-    files = sorted(path.glob("*.npz")) if path.is_dir() else [path]
-    for file in files:
-        with np.load(file, allow_pickle=False) as arrays:
-            yield {name: arrays[name] for name in arrays.files}
 
 
 @contextlib.contextmanager
