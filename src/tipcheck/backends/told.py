@@ -3,8 +3,23 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _LONGEST = 400
+
+
+_ERROR = re.compile(
+    r"\[ERROR\]|\w*Error: (?!`Process)|\(\w+\) |what\(\):|terminate called", re.IGNORECASE
+)
+
+
+def telling(lines: Sequence[str]) -> str:
+    """Return the line of a dead process's last ones that says most about its death."""
+    found = [line for line in lines if _ERROR.search(line)]
+    return (found or lines)[-1].strip()[:_LONGEST]
 
 
 def told(error: BaseException) -> str:

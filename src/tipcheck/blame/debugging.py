@@ -20,7 +20,12 @@ from tipcheck.blame.doubt import without_contradictions
 from tipcheck.blame.finals import Finals
 from tipcheck.blame.golden import BesideGolden, Golden, beside_golden
 from tipcheck.blame.introduced import Computer
-from tipcheck.blame.lockstep import INTERRUPTED, SideBySide, side_by_side
+from tipcheck.blame.lockstep import (
+    INTERRUPTED,
+    CandidateCrashError,
+    SideBySide,
+    side_by_side,
+)
 from tipcheck.blame.lockstep import Choice as Look
 from tipcheck.blame.question import Check, Question, Sample, params_of
 from tipcheck.blame.replays import Replays
@@ -109,6 +114,7 @@ class Inquiry:
     notes: list[str] = field(default_factory=list)
     rows: dict[int, OpRow] = field(default_factory=dict)
     told: dict[int, str] = field(default_factory=dict)
+    crash: CandidateCrashError | None = None
     elements: int = 0
     done: int = 0
 
@@ -166,9 +172,13 @@ class Inquiry:
     ) -> None:
         told = f" {number + 1} of {len(self.question.samples)}"
         self.say(f"running without observation, sample{told}")
-        expected, unobserved = self.side.run(sample.file)
+        try:
+            expected, unobserved = self.side.run(sample.file)
+        except CandidateCrashError as crash:
+            self._crashed(crash, number, sample, chosen)
+            return
         self.say(f"comparing tensors, sample{told}")
-        step, introduced = self._compare(sample, chosen)
+        step, introduced = self.compare(sample, chosen)
         for row in self._rows_of(step, introduced, number):
             key = row.tensor.value
             old = None if again and self.rows.get(key) is None else self.rows.get(key)
@@ -179,18 +189,30 @@ class Inquiry:
         if not again:
             self.finals.take(sample, (expected, unobserved), step, self._inputs(sample))
 
-    def _compare(
-        self, sample: Sample, chosen: list[int] | None
+    def _crashed(
+        self, crash: CandidateCrashError, number: int, sample: Sample, chosen: list[int] | None
+    ) -> None:
+        """Keep a crash of the candidate, and compare what it computes before it."""
+        self.crash, self.complete = crash, False
+        if crash.alive:
+            self.say("comparing what was computed before it failed")
+            step, introduced = self.compare(sample, chosen)
+            for row in self._rows_of(step, introduced, number):
+                self.rows[row.tensor.value] = row
+
+    def compare(
+        self, sample: Sample, chosen: list[int] | None = None
     ) -> tuple[Lockstep, dict[int, Introduced]]:
+        """Compare the chosen tensors on one sample; None stands for all of them."""
         check = self.question.check
         with self._spool() as spool, self._replays(sample, chosen, spool) as replays:
             options = {"spool": str(spool.folder) if spool else "", "both": check is not None}
 
-            def on_row(key: int) -> None:
+            def on_row(key: int, dtype: str) -> None:
                 if check is not None and spool is not None:
                     self._checked(check, spool, key)
                 if replays is not None:
-                    replays.row(key)
+                    replays.row(key, dtype)
 
             step = self.side.compare(
                 sample.file,
@@ -211,7 +233,7 @@ class Inquiry:
     @staticmethod
     def _finished(step: Lockstep, replays: Replays) -> Lockstep:
         """Wait for the replays; after Ctrl-C only for the one that is being computed."""
-        if not step.complete:
+        if step.stopped_by == INTERRUPTED:
             replays.stop()
         try:
             replays.finish()
@@ -300,6 +322,8 @@ class Inquiry:
         if broken and self.finals.status is Status.PASS:
             status = Status.FAIL
             told = "the final outputs are wrong only with memory reuse on: that is the cause"
+        if self.crash is not None:
+            status, told = Status.CRASH, self._crash_told(rows)
         if not self.complete and status is Status.PASS:
             status, told = Status.FAIL, f"the run was not completed; so far: {told}"
         return Table(
@@ -319,7 +343,21 @@ class Inquiry:
             versions=versions(),
             notes=(*self.notes, *self.finals.notes),
             complete=self.complete,
+            samples=tuple(sample.name for sample in self.question.samples),
         )
+
+    def _crash_told(self, rows: tuple[OpRow, ...]) -> str:
+        """Say what happened, how far it came, and what to try."""
+        crash = self.crash
+        assert crash is not None  # noqa: S101 - the caller has looked
+        ran = [row.tensor for row in rows if row.propagated is not None]
+        last = (
+            f"; the last op that gave a tensor is {ran[-1].op_type}:{ran[-1].op_index}"
+            if ran
+            else "; no op had run by then"
+        )
+        told = f"{self.question.run_mode} does not run: {crash.what}{last if crash.alive else ''}"
+        return f"{told}; {crash.hint}" if crash.hint else told
 
     def _coverage(self, rows: tuple[OpRow, ...]) -> TableCoverage:
         floating = [
@@ -330,7 +368,7 @@ class Inquiry:
         ]
         judged = [row for row in rows if row.propagated is not None]
         return TableCoverage(
-            tensors=len(floating),
+            tensors=len(rows) if self.chosen is None else len(floating),
             chosen=len(rows),
             matched=sum(row.baseline is not None for row in rows),
             judged=len(judged),

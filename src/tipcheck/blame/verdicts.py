@@ -44,7 +44,10 @@ def row_status(introduced: Introduced | None, propagated: Measures | None, form:
 
 
 def worse(one: OpRow, other: OpRow) -> OpRow:
-    """Return the row of the sample that shows more."""
+    """Return the row of the sample that shows more; one that was cut short shows less."""
+    computed = [row for row in (one, other) if row.introduced is not None]
+    if len(computed) == 1:
+        return computed[0]
     return max((one, other), key=_badness)
 
 

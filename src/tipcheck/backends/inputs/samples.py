@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -121,7 +122,7 @@ def check_feed(file: Path, specs: Sequence[InputSpec], called: str = "") -> None
     try:
         with np.load(file, allow_pickle=False) as archive:
             feed = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         told = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise UsageError(
             f"cannot be read as arrays ({told})", where=where, hint="save it with numpy.savez"

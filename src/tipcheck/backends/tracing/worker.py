@@ -30,23 +30,31 @@ def work(request: dict[str, Any], answer: Callable[[dict[str, Any]], None]) -> N
     line.send({"pid": os.getpid()})
     try:
         server = _Server(request, line)
-        line.send({"done": True})
-        while True:
-            order = line.receive()
-            if order is None or order["do"] == "end":
-                break
-            line.send({"done": True, **getattr(server, f"do_{order['do']}")(order)})
     except TipcheckError as error:
-        line.send(
-            {
-                "done": True,
-                "error": type(error).__name__,
-                "what": error.what,
-                "where": error.where,
-                "hint": error.hint,
-            }
-        )
+        line.send(_refusal(error))
+        answer({"ended": True})
+        return
+    line.send({"done": True})
+    while True:
+        order = line.receive()
+        if order is None or order["do"] == "end":
+            break
+        try:
+            line.send({"done": True, **getattr(server, f"do_{order['do']}")(order)})
+        except TipcheckError as error:  # the model stays loaded: the next order may be another one
+            line.send(_refusal(error))
     answer({"ended": True})
+
+
+def _refusal(error: TipcheckError) -> dict[str, Any]:
+    kind = type(error).__name__
+    return {
+        "done": True,
+        "error": kind,
+        "what": error.what,
+        "where": error.where,
+        "hint": error.hint,
+    }
 
 
 class _Server:
@@ -90,8 +98,11 @@ class _Server:
 
         try:
             outputs, seconds = self._timed(order, sink, want)
-        finally:
+        except BaseException:
             sender.end()
+            line.close()
+            raise
+        sender.end()
         answer = self._finish(order, outputs, seconds)
         # Hanging up with messages unread would take away what the other side has still to read.
         while line.receive() is not None:
