@@ -16,7 +16,6 @@ import argparse
 import contextlib
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ratios import Row, Table, markdown
+from ratios import Row, Table, interleaved, markdown
 from tipcheck.backends.tracing.execution import Execution
 from tipcheck.backends.tracing.run_modes import PLAIN
 from tipcheck.blame.debugging import Inquiry
@@ -35,7 +34,7 @@ from tipcheck.blame.question import Question, Sample
 from tipcheck.compare.judge import Rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 TITLE = "Looking at every tensor"
 HOW = (
@@ -174,19 +173,13 @@ def script(model: Path, inputs: Path) -> None:
 
 @dataclass
 class Measured:
-    """Seconds of each round, and the peaks in MB."""
+    """Median seconds and peaks in MB by way, and how much was looked at."""
 
-    plain: list[float] = field(default_factory=list)
-    looking: list[float] = field(default_factory=list)
-    replaying: list[float] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
     peaks: dict[str, float] = field(default_factory=dict)
     tensors: int = 0
     replayed: int = 0
     script: dict[str, Any] = field(default_factory=dict)
-
-    def peak(self, what: str, memory: PeakMemory) -> None:
-        """Keep the higher of two peaks."""
-        self.peaks[what] = max(self.peaks.get(what, 0.0), memory.peak)
 
 
 def measure(size: int = 224, batch: int = 8, rounds: int = 3) -> Table:
@@ -199,42 +192,54 @@ def measure(size: int = 224, batch: int = 8, rounds: int = 3) -> Table:
         model, inputs = folder / "resnet50.json", folder / "resnet50.npz"
         with side_by_side(Execution(model, PLAIN), Execution(model, "onednn_fp32")) as run:
             _look(run, model, inputs, rounds, found)
-        with watched() as memory:
-            found.script = the_scripts_way(older / "resnet50.pdmodel", older / "resnet50.npz")
-        found.peak("script", memory)
+        found.script = the_scripts_way(older / "resnet50.pdmodel", older / "resnet50.npz")
+        found.peaks["script"] = peak_of(
+            lambda: found.script.update(
+                compared=the_scripts_way(older / "resnet50.pdmodel", older / "resnet50.npz")[
+                    "compared"
+                ]
+            )
+        )
     how = HOW.format(batch=batch, size=size, count=found.tensors, rounds=rounds)
     return Table(how, _rows(found))
 
 
 def _look(run: SideBySide, model: Path, inputs: Path, rounds: int, found: Measured) -> None:
+    """Take the times first; looking at memory while something runs would slow it down."""
     sample = Sample("drawn", inputs)
     question = Question(model, "onednn_fp32", (sample,), memory_run=False)
     with tempfile.TemporaryDirectory() as name:
         inquiry = Inquiry(question, run, Path(name), lambda _: None, baseline_mode=PLAIN)
-        sum(run.time_plain(inputs))
-        for _ in range(rounds):  # the worker that replays is not there yet
-            with watched() as memory:
-                found.plain.append(sum(run.time_plain(inputs)))
-            found.peak("plain", memory)
-            with watched() as memory:
-                start = time.perf_counter()
-                result = run.compare(inputs, Rules())
-                found.looking.append(time.perf_counter() - start)
-            found.peak("looking", memory)
-        found.tensors = sum(row.verdict is not None for row in result.rows)
+
+        def plainly() -> None:
+            run.time_plain(inputs)
+
+        def look() -> None:
+            result = run.compare(inputs, Rules())
+            found.tensors = sum(row.verdict is not None for row in result.rows)
+
+        def replay() -> None:
+            _, introduced = inquiry.compare(sample)
+            found.replayed = sum(one.measures is not None for one in introduced.values())
+
+        plainly()
+        for what, work in (("plain", plainly), ("looking", look)):
+            found.peaks[what] = peak_of(work)
         with inquiry.make_replayer() as inquiry.replayer:
-            for _ in range(rounds):
-                found.plain.append(sum(run.time_plain(inputs)))
-                with watched() as memory:
-                    start = time.perf_counter()
-                    _, introduced = inquiry.compare(sample)
-                    found.replaying.append(time.perf_counter() - start)
-                found.peak("replaying", memory)
-    found.replayed = sum(one.measures is not None for one in introduced.values())
+            found.peaks["replaying"] = peak_of(replay)
+            ways = {"plain": plainly, "looking": look, "replaying": replay}
+            found.seconds = interleaved(ways, rounds)
+
+
+def peak_of(work: Callable[[], None]) -> float:
+    """Return the highest memory of all processes while something runs, in MB."""
+    with watched() as memory:
+        work()
+    return memory.peak
 
 
 def _rows(found: Measured) -> tuple[Row, ...]:
-    one = statistics.median(found.plain)
+    one = found.seconds["plain"]
     beyond = {
         what: found.peaks[what] - FACTOR * found.peaks["plain"] for what in ("looking", "replaying")
     }
@@ -243,13 +248,13 @@ def _rows(found: Measured) -> tuple[Row, ...]:
         Row("two plain forward passes, T", one, "s"),
         Row(
             "the table without replay",
-            statistics.median(found.looking) / one,
+            found.seconds["looking"] / one,
             "T",
             f"at most {ONE}",
         ),
         Row(
             f"with introduced errors ({found.replayed} of {found.tensors} ops)",
-            statistics.median(found.replaying) / one,
+            found.seconds["replaying"] / one,
             "T",
             f"at most {MOST}",
         ),

@@ -15,6 +15,7 @@ from tipcheck.backends.replay.replaying import Replayer
 from tipcheck.backends.tracing.execution import Execution
 from tipcheck.backends.tracing.run_modes import DYGRAPH, default_baseline
 from tipcheck.blame import budget
+from tipcheck.blame.amplified import Asked, explained, in_question
 from tipcheck.blame.choice import choose, narrow
 from tipcheck.blame.doubt import without_contradictions
 from tipcheck.blame.finals import Finals
@@ -33,7 +34,7 @@ from tipcheck.blame.rows import compared_row, from_graph, in_op_order, left_over
 from tipcheck.blame.spool import OBSERVER, Spool
 from tipcheck.blame.surroundings import thresholds, versions
 from tipcheck.blame.table import OpRow, Table, TableCoverage
-from tipcheck.blame.verdicts import annotate, blame, overall, sentence, worse
+from tipcheck.blame.verdicts import annotate, blame, crash_told, overall, sentence, worse
 from tipcheck.compare.verdict import Status
 from tipcheck.errors import TipcheckError, ToolError
 
@@ -152,6 +153,25 @@ class Inquiry:
             self.chosen = [*(self.chosen or ()), *closer]
             for number, sample in enumerate(self.question.samples):
                 self._sample(number, sample, self.chosen, again=True)
+        self._explain_distances()
+
+    def _explain_distances(self) -> None:
+        """Where rows are far apart and nobody is to blame, hold both sides against float64."""
+        far = in_question(self.rows.values())
+        if not far or self.replayer is None or not isinstance(self.side, SideBySide):
+            return
+        number = far[0].sample
+        sample, question = self.question.samples[number], self.question
+        self.say("looking where rounding was amplified")
+        inputs = self._inputs(sample)
+        asked = Asked(
+            self.side, self.replayer, inputs, sample.file, question.rules, question.memory
+        )
+        rows = [row for row in far if row.sample == number]
+        for key, told in explained(asked, rows, self.folder).items():
+            row = self.rows[key]
+            note = "; ".join(part for part in (row.note, told) if part)
+            self.rows[key] = replace(row, note=note)
 
     def _closer(self) -> list[int]:
         if self.question.choice.every == 1 or not self.question.narrowing or self.chosen is None:
@@ -323,7 +343,8 @@ class Inquiry:
             status = Status.FAIL
             told = "the final outputs are wrong only with memory reuse on: that is the cause"
         if self.crash is not None:
-            status, told = Status.CRASH, self._crash_told(rows)
+            crash, status = self.crash, Status.CRASH
+            told = crash_told(self.question.run_mode, crash.crash, rows, alive=crash.alive)
         if not self.complete and status is Status.PASS:
             status, told = Status.FAIL, f"the run was not completed; so far: {told}"
         return Table(
@@ -345,19 +366,6 @@ class Inquiry:
             complete=self.complete,
             samples=tuple(sample.name for sample in self.question.samples),
         )
-
-    def _crash_told(self, rows: tuple[OpRow, ...]) -> str:
-        """Say what happened, how far it came, and what to try."""
-        crash = self.crash
-        assert crash is not None  # noqa: S101 - the caller has looked
-        ran = [row.tensor for row in rows if row.propagated is not None]
-        last = (
-            f"; the last op that gave a tensor is {ran[-1].op_type}:{ran[-1].op_index}"
-            if ran
-            else "; no op had run by then"
-        )
-        told = f"{self.question.run_mode} does not run: {crash.what}{last if crash.alive else ''}"
-        return f"{told}; {crash.hint}" if crash.hint else told
 
     def _coverage(self, rows: tuple[OpRow, ...]) -> TableCoverage:
         floating = [

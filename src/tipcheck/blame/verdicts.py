@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tipcheck.blame.table import Introduced, Probe, TableCoverage
     from tipcheck.compare.budget import Budget
     from tipcheck.compare.verdict import Measures, TensorVerdict
+    from tipcheck.errors import TipcheckError
 
 _HALF_MAX = 65504.0
 _HEADROOM = 8.0
@@ -193,3 +194,15 @@ def sentence(
     missing = coverage.judged - coverage.replayed
     rest = f" ({missing} could not be computed)" if missing > 0 else ""
     return f"{first}; no op that was looked at introduces more than its format explains{rest}"
+
+
+def crash_told(run_mode: str, crash: TipcheckError, rows: Sequence[OpRow], *, alive: bool) -> str:
+    """Say what a candidate that does not run died of, how far it came, and what to try."""
+    ran = [row.tensor for row in rows if row.propagated is not None]
+    last = (
+        f"; the last op that gave a tensor is {ran[-1].op_type}:{ran[-1].op_index}"
+        if ran
+        else "; no op had run by then"
+    )
+    told = f"{run_mode} does not run: {crash.what}{last if alive else ''}"
+    return f"{told}; {crash.hint}" if crash.hint else told
