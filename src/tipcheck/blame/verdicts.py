@@ -187,10 +187,10 @@ def sentence(
         more = f", and {len(culprits) - 1} more" if len(culprits) > 1 else ""
         link = "; " if bad else ", but "
         return f"{first}{link}{one.op_type}{where} introduces an error{more}"
-    if status is Status.PASS:
-        return f"{first}, and no op makes more error than its format explains"
     if not coverage.replayed:
         return f"{first}; introduced errors were not computed, so nobody is blamed"
+    if status is Status.PASS:
+        return f"{first}, and no op makes more error than its format explains"
     missing = coverage.judged - coverage.replayed
     rest = f" ({missing} could not be computed)" if missing > 0 else ""
     return f"{first}; no op that was looked at introduces more than its format explains{rest}"

@@ -192,15 +192,21 @@ class Player:
                 array = np.zeros(1, np.uint8)
             scope.var(name).get_tensor().set(_ready(array, double=double, rounded=rounded), place)
         forget(self._parameters)
-        feed = {}
+        feed: dict[str, Any] = {}
+        held: list[Array] = []
         for value in piece.inputs:
             declared = self._program.dtype_of(value)
             array = self._turned(value, np.load(given[value], mmap_mode="r"))
-            feed[feed_name(value)] = _as(array, "float64" if double else declared, declared)
+            given_here = _as(array, "float64" if double else declared, declared)
+            # An op that works in place writes into what it is fed; a mapped file is not for that.
+            held.append(given_here if given_here.flags.writeable else given_here.copy())
+            feed[feed_name(value)] = core.DenseTensor()
+            feed[feed_name(value)].set(held[-1], place, True)  # noqa: FBT003 - Paddle's: no copy
         with paddle.static.scope_guard(scope):
-            made = paddle.static.Executor(place).run(program, feed=feed, fetch_list=[])
-        result: Array = made[0]
-        return result
+            made = paddle.static.Executor(place).run(
+                program, feed=feed, fetch_list=[], return_numpy=False
+            )
+        return _looked_at(made[0])
 
     def _past(
         self, at: int, target: int, given: Mapping[int, Path], *, double: bool, rounded: bool
@@ -230,6 +236,30 @@ class Player:
         self._axes.pop(result, None)
         rest, more = self.compute(target, {**given, result: file}, double=double, rounded=rounded)
         return rest, [*types, *more]
+
+
+class _Lent:
+    """A tensor of the executor as numpy takes it without a copy: a whole layer's is large."""
+
+    def __init__(self, tensor: Any) -> None:  # noqa: ANN401 - Paddle has no types
+        self._tensor = tensor
+
+    def __dlpack__(self, **_: object) -> Any:  # noqa: ANN401 - a capsule
+        return self._tensor._to_dlpack()  # noqa: SLF001 - there is no other way
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0  # memory of the CPU
+
+
+def _looked_at(tensor: Any) -> Array:  # noqa: ANN401
+    """Return a tensor's values, where they lie if that can be."""
+    import numpy as np
+
+    try:
+        looked: Array = np.from_dlpack(_Lent(tensor))
+    except (AttributeError, TypeError, ValueError, RuntimeError, BufferError):
+        return np.array(tensor)  # bfloat16 and bool, say, are no types of that protocol
+    return looked
 
 
 @contextlib.contextmanager
