@@ -120,7 +120,8 @@ def check_feed(file: Path, specs: Sequence[InputSpec], called: str = "") -> None
     """
     where = called or str(file)
     try:
-        with np.load(file, allow_pickle=False) as archive:
+        # Opened here, because numpy forgets a file that turns out to be none of its own.
+        with file.open("rb") as source, np.load(source, allow_pickle=False) as archive:
             feed = {name: archive[name] for name in archive.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         told = getattr(error, "strerror", None) or str(error).splitlines()[0]

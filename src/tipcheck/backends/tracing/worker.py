@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import time
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -163,7 +164,7 @@ def _load(path: str) -> dict[str, Array]:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise UsageError(
             f"cannot be read as inputs ({error})", where=path, hint="give an .npz file"
         ) from None
