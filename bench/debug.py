@@ -1,12 +1,13 @@
 """What looking at every tensor costs, beside the two plain forward passes and the public script.
 
-``python bench/debug.py [--size 224] [--batch 8] [--rounds 3]``: ResNet50 with oneDNN against the
-baseline without optimisation. T is the time of the two plain forward passes, one after the other.
-Memory is that of all processes together (proportional set size, so that shared pages count once).
-The public script (``tensorrt_precision_debug.py``) is for GPUs; what it does is done here on the
-CPU: hooks copy every tensor of the baseline into a dictionary, then every tensor of the candidate
-is copied and compared with what has the same name, in one process. It is given the older export,
-where names are stable; on a ``.json`` it would find hardly any tensor to compare.
+``python bench/run.py debug``, or ``python bench/debug.py [--size 224] [--batch 8] [--rounds 3]``:
+ResNet50 with oneDNN against the baseline without optimisation, every tensor. T is the time of the
+two plain forward passes, one after the other. Memory is that of all processes together
+(proportional set size, so that shared pages count once). The public script
+(``tensorrt_precision_debug.py``) is for GPUs; what it does is done here on the CPU: hooks copy
+every tensor of the baseline into a dictionary, then every tensor of the candidate is copied and
+compared with what has the same name, in one process. It is given the older export, where names are
+stable; on a ``.json`` it would find hardly any tensor to compare.
 """
 
 from __future__ import annotations
@@ -20,18 +21,31 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ratios import Row, Table, interleaved, markdown
 from tipcheck.backends.tracing.execution import Execution
 from tipcheck.backends.tracing.run_modes import PLAIN
+from tipcheck.blame.debugging import Inquiry
 from tipcheck.blame.lockstep import SideBySide, side_by_side
+from tipcheck.blame.question import Question, Sample
 from tipcheck.compare.judge import Rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+TITLE = "Looking at every tensor"
+HOW = (
+    "ResNet50, {batch} x 3 x {size} x {size}, `tipcheck debug` with oneDNN against the run without "
+    "optimisation, all {count} tensors. T is the time of these two forward passes, one after the "
+    "other, unobserved; times are medians of {rounds} rounds, one way after the other in each. "
+    "Memory is the peak of all processes together; the plain run is the two predictors alone. The "
+    "public script's way copies every tensor, holds those of the baseline, and compares by name."
+)
 MODELS = Path(__file__).with_name("debug_models.py")
+ONE, MOST, FACTOR, EXTRA = 1.5, 4.0, 1.3, 300.0
 
 
 class PeakMemory:
@@ -99,11 +113,6 @@ def export(folder: Path, size: int, batch: int, *, older: bool) -> None:
     )
 
 
-def plain(run: SideBySide, inputs: Path) -> float:
-    """Return the seconds of two plain forward passes."""
-    return sum(run.time_plain(inputs))
-
-
 def the_scripts_way(model: Path, inputs: Path) -> dict[str, Any]:
     """Run the public script's method in a process of its own and return what it tells."""
     done = subprocess.run(
@@ -162,6 +171,106 @@ def script(model: Path, inputs: Path) -> None:
     print(json.dumps({"seconds": seconds, "compared": len(compared)}))
 
 
+@dataclass
+class Measured:
+    """Median seconds and peaks in MB by way, and how much was looked at."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    peaks: dict[str, float] = field(default_factory=dict)
+    tensors: int = 0
+    replayed: int = 0
+    script: dict[str, Any] = field(default_factory=dict)
+
+
+def measure(size: int = 224, batch: int = 8, rounds: int = 3) -> Table:
+    """Measure in turn, and return the ratios."""
+    found = Measured()
+    with tempfile.TemporaryDirectory() as name:
+        folder, older = Path(name), Path(name, "older")
+        export(folder, size, batch, older=False)
+        export(older, size, batch, older=True)
+        model, inputs = folder / "resnet50.json", folder / "resnet50.npz"
+        with side_by_side(Execution(model, PLAIN), Execution(model, "onednn_fp32")) as run:
+            _look(run, model, inputs, rounds, found)
+        found.script = the_scripts_way(older / "resnet50.pdmodel", older / "resnet50.npz")
+        found.peaks["script"] = peak_of(
+            lambda: found.script.update(
+                compared=the_scripts_way(older / "resnet50.pdmodel", older / "resnet50.npz")[
+                    "compared"
+                ]
+            )
+        )
+    how = HOW.format(batch=batch, size=size, count=found.tensors, rounds=rounds)
+    return Table(how, _rows(found))
+
+
+def _look(run: SideBySide, model: Path, inputs: Path, rounds: int, found: Measured) -> None:
+    """Take the times first; looking at memory while something runs would slow it down."""
+    sample = Sample("drawn", inputs)
+    question = Question(model, "onednn_fp32", (sample,), memory_run=False)
+    with tempfile.TemporaryDirectory() as name:
+        inquiry = Inquiry(question, run, Path(name), lambda _: None, baseline_mode=PLAIN)
+
+        def plainly() -> None:
+            run.time_plain(inputs)
+
+        def look() -> None:
+            result = run.compare(inputs, Rules())
+            found.tensors = sum(row.verdict is not None for row in result.rows)
+
+        def replay() -> None:
+            _, introduced = inquiry.compare(sample)
+            found.replayed = sum(one.measures is not None for one in introduced.values())
+
+        plainly()
+        for what, work in (("plain", plainly), ("looking", look)):
+            found.peaks[what] = peak_of(work)
+        with inquiry.make_replayer() as inquiry.replayer:
+            found.peaks["replaying"] = peak_of(replay)
+            ways = {"plain": plainly, "looking": look, "replaying": replay}
+            found.seconds = interleaved(ways, rounds)
+
+
+def peak_of(work: Callable[[], None]) -> float:
+    """Return the highest memory of all processes while something runs, in MB."""
+    with watched() as memory:
+        work()
+    return memory.peak
+
+
+def _rows(found: Measured) -> tuple[Row, ...]:
+    one = found.seconds["plain"]
+    beyond = {
+        what: found.peaks[what] - FACTOR * found.peaks["plain"] for what in ("looking", "replaying")
+    }
+    script = found.script
+    return (
+        Row("two plain forward passes, T", one, "s"),
+        Row(
+            "the table without replay",
+            found.seconds["looking"] / one,
+            "T",
+            f"at most {ONE}",
+        ),
+        Row(
+            f"with introduced errors ({found.replayed} of {found.tensors} ops)",
+            found.seconds["replaying"] / one,
+            "T",
+            f"at most {MOST}",
+        ),
+        Row(f"the public script's way, {script['compared']} tensors", script["seconds"] / one, "T"),
+        Row("memory of the plain run", found.peaks["plain"], "MB"),
+        Row("the table, beyond 1.3 x that", beyond["looking"], "MB", f"at most {EXTRA:.0f}"),
+        Row(
+            "with introduced errors, beyond 1.3 x that",
+            beyond["replaying"],
+            "MB",
+            f"at most {EXTRA:.0f}",
+        ),
+        Row("the public script's way, all of it", found.peaks["script"], "MB"),
+    )
+
+
 def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -173,35 +282,9 @@ def main() -> int:
     if options.script:
         script(*options.script)
         return 0
-    with tempfile.TemporaryDirectory() as name:
-        folder, older = Path(name), Path(name, "older")
-        export(folder, options.size, options.batch, older=False)
-        export(older, options.size, options.batch, older=True)
-        model, inputs = folder / "resnet50.json", folder / "resnet50.npz"
-        plains, ours = [], []
-        with side_by_side(Execution(model, PLAIN), Execution(model, "onednn_fp32")) as run:
-            plain(run, inputs)
-            with watched() as before:
-                plains += [plain(run, inputs) for _ in range(options.rounds)]
-            with watched() as during:
-                for _ in range(options.rounds):
-                    start = time.perf_counter()
-                    result = run.compare(inputs, Rules())
-                    ours.append(time.perf_counter() - start)
-        with watched() as theirs:
-            told = the_scripts_way(older / "resnet50.pdmodel", older / "resnet50.npz")
-    best = min(plains)
-    rows = [row for row in result.rows if row.verdict is not None]
-    print(
-        f"ResNet50, {options.batch} x 3 x {options.size} x {options.size}, best of {options.rounds}"
-    )
-    print(f"{'':34}{'seconds':>9}{'x T':>7}{'MB':>8}{'tensors':>9}")
-    print(f"{'two plain forward passes (T)':34}{best:9.2f}{1.0:7.2f}{before.peak:8.0f}{'':>9}")
-    table = ("tipcheck, every tensor", min(ours), during.peak, len(rows))
-    other = ("the public script's way", told["seconds"], theirs.peak, told["compared"])
-    for what, seconds, held, count in (table, other):
-        print(f"{what:34}{seconds:9.2f}{seconds / best:7.2f}{held:8.0f}{count:>9}")
-    return 0
+    found = measure(options.size, options.batch, options.rounds)
+    print(markdown(found))
+    return 0 if all(row.holds for row in found.rows) else 1
 
 
 if __name__ == "__main__":

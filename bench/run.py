@@ -34,6 +34,7 @@ BENCHMARKS = (
     "ladder_cost",
     "ladder_memory",
     "verify_each",
+    "debug",
 )
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"

@@ -6,7 +6,9 @@ import argparse
 import json
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,8 @@ from tipcheck.blame.question import Question, Sample
 from tipcheck.blame.table import Table
 from tipcheck.cli.debug import configure, run
 from tipcheck.compare.verdict import Status
-from tipcheck.errors import UsageError
+from tipcheck.errors import ToolError, UsageError
+from tipcheck.report.debug_cells import sample_name
 
 pytestmark = pytest.mark.paddle
 
@@ -128,6 +131,8 @@ def test_several_samples_and_the_worst_is_shown(nets: Path) -> None:
     )
     assert found.coverage.samples == 2
     assert {row.sample for row in found.rows} == {0, 1} or found.rows[-1].sample == 1
+    assert len(found.samples) == 2
+    assert {sample_name(found, row) for row in found.rows} <= set(found.samples)
 
 
 def test_a_trace_and_its_values(nets: Path) -> None:
@@ -177,6 +182,8 @@ def test_the_command_writes_its_files_and_exits_with_the_verdict(
         (("{good}", "--baseline", "none.npz"), "cannot be read as a golden file"),
         (("{good}", "--xlsx", "nowhere/t.xlsx"), "its folder does not exist"),
         (("{cut}",), "is no program"),
+        (("{good}", "--input", "{torn}"), "cannot be read as arrays"),
+        (("{good}", "--run-mode", "onednn_int8"), "put no op of this model into int8"),
     ],
 )
 def test_what_a_user_can_do_wrong_is_said_before_anything_runs(
@@ -184,9 +191,80 @@ def test_what_a_user_can_do_wrong_is_said_before_anything_runs(
 ) -> None:
     cut = tmp_path / "cut.json"
     cut.write_text((nets / "good.json").read_text(encoding="utf-8")[:700], encoding="utf-8")
-    places = {"good": str(nets / "good.json"), "cut": str(cut)}
+    torn = tmp_path / "torn.npz"
+    torn.write_bytes((nets / "image.npz").read_bytes()[:300])
+    places = {"good": str(nets / "good.json"), "cut": str(cut), "torn": str(torn)}
     with pytest.raises(UsageError, match=told):
         command(*(item.format(**places) for item in arguments))
+
+
+@pytest.mark.parametrize("option", ["--run-mode", "--baseline"])
+@pytest.mark.parametrize("mode", ["gpu_fp32", "trt_int8"])
+def test_a_mode_that_is_not_here_is_the_environments_fault(
+    nets: Path, option: str, mode: str
+) -> None:
+    if "paddlepaddle-gpu" in {one.name for one in metadata.distributions()}:
+        pytest.skip("this is a GPU build")
+    with pytest.raises(
+        ToolError, match=rf"^{mode}: not here: .*; install paddlepaddle-gpu"
+    ) as told:
+        command(str(nets / "good.json"), option, mode)
+    assert told.value.exit_code == 3
+
+
+def test_a_result_that_cannot_be_written_is_kept_elsewhere(
+    nets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: Any) -> None:
+        raise ToolError("cannot be written (No space left on device)", where="t.json")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr("tipcheck.report.debug_files.write_csv", fail)
+    monkeypatch.chdir(tmp_path)
+    arguments = [str(nets / "good.json"), "--run-mode", "cpu_ir", "--no-replay"]
+    with pytest.raises(ToolError, match=r"No space left.*the table is kept in") as told:
+        command(*arguments, "--csv", "t.csv", "--json", "t.json")
+    kept = Path(str(told.value).rpartition(" ")[2])
+    assert json.loads(kept.read_text(encoding="utf-8"))["complete"]
+    assert (tmp_path / "t.json").exists()
+    assert "tensors matched" in capsys.readouterr().out
+
+
+CRASHING = """
+import sys
+import paddle
+from paddle import nn
+
+class Net(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.one, self.up = nn.Conv2D(3, 4, 3, padding=1), nn.Upsample(scale_factor=2)
+
+    def forward(self, image):
+        return self.up(self.one(image))
+
+paddle.seed(7)
+net = Net()
+net.eval()
+spec = paddle.static.InputSpec([None, 3, 8, 8], "float32", "image")
+paddle.jit.save(net, sys.argv[1], input_spec=[spec])
+"""
+
+
+def test_a_mode_that_raises_in_the_middle_is_a_verdict(tmp_path: Path) -> None:
+    script, model = tmp_path / "make.py", tmp_path / "up.json"
+    script.write_text(CRASHING, encoding="utf-8")
+    made = [sys.executable, str(script), str(model.with_suffix(""))]
+    subprocess.run(made, check=True, capture_output=True)
+    drawn = {"image": np.ones((1, 3, 8, 8), np.float32)}
+    found = tipcheck.debug(model, "onednn_fp32", inputs=drawn)
+    if found.status is Status.PASS:
+        pytest.skip("this Paddle runs it")
+    assert found.status is Status.CRASH
+    assert not found.complete
+    assert "onednn_op.nearest_interp:" in found.sentence
+    assert "onednn_placement_pass" in found.sentence
+    assert "--run-mode cpu_ir" in found.sentence
 
 
 OLD_SCRIPT = """

@@ -218,6 +218,26 @@ def test_one_op_that_became_several() -> None:
     assert set(reasons(alignment, theirs, "candidate").values()) == {Reason.INTERNAL}
 
 
+def test_a_normalisation_behind_a_bias_is_in_weight_and_bias_which_keep_their_names() -> None:
+    baseline = (
+        Program("x")
+        .op("conv2d_transpose", "x,W1", "c")
+        .op("elementwise_add", "c,B1", "biased")
+        .op("batch_norm", "biased,S1,B2", "n")
+        .op("relu", "n", "r")
+    )
+    for last in ("relu", "silu"):  # whatever else is different
+        candidate = (
+            Program("x")
+            .op("conv2d_transpose", "x,W1", "c")
+            .op("elementwise_add", "c,B1", "shifted")
+            .op(last, "shifted", "r")
+        )
+        found = partners(baseline.graph("r"), candidate.graph("r"))
+        assert found["shifted"] == "n"
+        assert "c" not in found
+
+
 def test_half_of_a_normalisation_is_no_tensor_of_the_baseline() -> None:
     """The older format scales the weights and adds the rest later, under names of its own."""
     baseline = (

@@ -152,7 +152,9 @@ def test_only_what_was_chosen_is_compared_and_memory_is_bounded(models: Path) ->
     with side_by_side(Execution(model, PLAIN), Execution(model, "onednn_fp32")) as run:
         chosen = frozenset(list(run.alignment.partners)[1:6])
         done: list[int] = []
-        result = run.compare(inputs, Rules(), Choice(chosen, memory=1), done.append)
+        result = run.compare(
+            inputs, Rules(), Choice(chosen, memory=1), lambda key, _: done.append(key)
+        )
         assert {row.pairing.candidate for row in result.rows} == chosen
         assert sorted(done) == sorted(chosen)
         ours, theirs = run.run(inputs)

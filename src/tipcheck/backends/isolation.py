@@ -24,7 +24,7 @@ from tipcheck.errors import ToolError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_LAST_LINES = 8
+_LAST_LINES = 20
 _TAIL_BYTES = 16_384
 
 

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _LONGEST = 400
 _WHAT = r"\w*Error: |\(\w+\) |-- (Conversion is failed|No conversion rule)"
 """How the lines begin that say what is wrong: Python's and Paddle's, and OpenVINO's."""
 _PLACE = re.compile(r"(Exception from|Check .* failed at|FrontEnd API failed with) .*:\d*$")
 """Lines of OpenVINO that say where something was noticed, and not what."""
+
+
+_ERROR = re.compile(
+    r"\[ERROR\]|\w*Error: (?!`Process)|\(\w+\) |what\(\):|terminate called", re.IGNORECASE
+)
+
+
+def telling(lines: Sequence[str]) -> str:
+    """Return the line of a dead process's last ones that says most about its death."""
+    found = [line for line in lines if _ERROR.search(line)]
+    return (found or lines)[-1].strip()[:_LONGEST]
 
 
 def told(error: BaseException) -> str:

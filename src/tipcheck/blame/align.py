@@ -188,8 +188,11 @@ class _Aligner:
         """Whether a normalisation that the candidate has no parameters for is half done.
 
         Its scale is in the weights already then, and its shift in a constant that the candidate
-        adds next: in between there is no tensor that the baseline has too.
+        adds next: in between there is no tensor that the baseline has too. Where the baseline adds
+        a bias first, scale and shift are in weight and bias, which keep their names.
         """
+        if self._normalised_next(one.value):
+            return True
         adds = any(
             self._candidate.kinds[taker.index] == "add" and self._takes_made_up(taker)
             for taker, _ in self._candidate.takers.get(op.results[0], ())
@@ -199,6 +202,20 @@ class _Aligner:
         nexts = [taker for taker, _ in self._baseline.takers.get(one.value, ())]
         covered = [self._baseline.graph.ops[index] for index in one.covers]
         return any(self._lost_in(other) for other in (*nexts, *covered))
+
+    def _normalised_next(self, key: int) -> bool:
+        """Whether all that is made from a value goes into a normalisation that was folded away."""
+        nexts = [taker for taker, _ in self._baseline.takers.get(key, ())]
+        needed = self._baseline.needed
+        alive = [taker for taker in nexts if needed.intersection(taker.results)]
+        return bool(alive) and all(self._ends_in_norm(taker) for taker in alive)
+
+    def _ends_in_norm(self, op: GraphOp) -> bool:
+        kind = self._baseline.kinds[op.index]
+        if kind == "batch_norm":
+            return self._lost_in(op)
+        biased = kind == "add" and bool(self._baseline.parameters(op))
+        return biased and self._normalised_next(op.results[0])
 
     def _takes_made_up(self, op: GraphOp) -> bool:
         return any(self._made_up(key) for key in op.operands)

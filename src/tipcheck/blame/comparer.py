@@ -82,7 +82,7 @@ class Comparer:
             self._tell({"candidate": candidate, "missing": True})
             return
         theirs = self._receiver.values(candidate)
-        row = {"candidate": candidate, "index": other.index, "verdict": None, "unreadable": ""}
+        row = {"candidate": candidate, "dtype": other.dtype, "verdict": None, "unreadable": ""}
         if values is None or theirs is None:
             because = other.unreadable_because or (tensor.unreadable_because if tensor else "")
             row["unreadable"] = because or "its values could not be read"

@@ -15,12 +15,18 @@ from tipcheck.backends.replay.replaying import Replayer
 from tipcheck.backends.tracing.execution import Execution
 from tipcheck.backends.tracing.run_modes import DYGRAPH, default_baseline
 from tipcheck.blame import budget
+from tipcheck.blame.amplified import Asked, explained, in_question
 from tipcheck.blame.choice import choose, narrow
 from tipcheck.blame.doubt import without_contradictions
 from tipcheck.blame.finals import Finals
 from tipcheck.blame.golden import BesideGolden, Golden, beside_golden
 from tipcheck.blame.introduced import Computer
-from tipcheck.blame.lockstep import INTERRUPTED, SideBySide, side_by_side
+from tipcheck.blame.lockstep import (
+    INTERRUPTED,
+    CandidateCrashError,
+    SideBySide,
+    side_by_side,
+)
 from tipcheck.blame.lockstep import Choice as Look
 from tipcheck.blame.question import Check, Question, Sample, params_of
 from tipcheck.blame.replays import Replays
@@ -28,7 +34,7 @@ from tipcheck.blame.rows import compared_row, from_graph, in_op_order, left_over
 from tipcheck.blame.spool import OBSERVER, Spool
 from tipcheck.blame.surroundings import thresholds, versions
 from tipcheck.blame.table import OpRow, Table, TableCoverage
-from tipcheck.blame.verdicts import annotate, blame, overall, sentence, worse
+from tipcheck.blame.verdicts import annotate, blame, crash_told, overall, sentence, worse
 from tipcheck.compare.verdict import Status
 from tipcheck.errors import TipcheckError, ToolError
 
@@ -109,6 +115,7 @@ class Inquiry:
     notes: list[str] = field(default_factory=list)
     rows: dict[int, OpRow] = field(default_factory=dict)
     told: dict[int, str] = field(default_factory=dict)
+    crash: CandidateCrashError | None = None
     elements: int = 0
     done: int = 0
 
@@ -146,6 +153,25 @@ class Inquiry:
             self.chosen = [*(self.chosen or ()), *closer]
             for number, sample in enumerate(self.question.samples):
                 self._sample(number, sample, self.chosen, again=True)
+        self._explain_distances()
+
+    def _explain_distances(self) -> None:
+        """Where rows are far apart and nobody is to blame, hold both sides against float64."""
+        far = in_question(self.rows.values())
+        if not far or self.replayer is None or not isinstance(self.side, SideBySide):
+            return
+        number = far[0].sample
+        sample, question = self.question.samples[number], self.question
+        self.say("looking where rounding was amplified")
+        inputs = self._inputs(sample)
+        asked = Asked(
+            self.side, self.replayer, inputs, sample.file, question.rules, question.memory
+        )
+        rows = [row for row in far if row.sample == number]
+        for key, told in explained(asked, rows, self.folder).items():
+            row = self.rows[key]
+            note = "; ".join(part for part in (row.note, told) if part)
+            self.rows[key] = replace(row, note=note)
 
     def _closer(self) -> list[int]:
         if self.question.choice.every == 1 or not self.question.narrowing or self.chosen is None:
@@ -166,9 +192,13 @@ class Inquiry:
     ) -> None:
         told = f" {number + 1} of {len(self.question.samples)}"
         self.say(f"running without observation, sample{told}")
-        expected, unobserved = self.side.run(sample.file)
+        try:
+            expected, unobserved = self.side.run(sample.file)
+        except CandidateCrashError as crash:
+            self._crashed(crash, number, sample, chosen)
+            return
         self.say(f"comparing tensors, sample{told}")
-        step, introduced = self._compare(sample, chosen)
+        step, introduced = self.compare(sample, chosen)
         for row in self._rows_of(step, introduced, number):
             key = row.tensor.value
             old = None if again and self.rows.get(key) is None else self.rows.get(key)
@@ -179,18 +209,30 @@ class Inquiry:
         if not again:
             self.finals.take(sample, (expected, unobserved), step, self._inputs(sample))
 
-    def _compare(
-        self, sample: Sample, chosen: list[int] | None
+    def _crashed(
+        self, crash: CandidateCrashError, number: int, sample: Sample, chosen: list[int] | None
+    ) -> None:
+        """Keep a crash of the candidate, and compare what it computes before it."""
+        self.crash, self.complete = crash, False
+        if crash.alive:
+            self.say("comparing what was computed before it failed")
+            step, introduced = self.compare(sample, chosen)
+            for row in self._rows_of(step, introduced, number):
+                self.rows[row.tensor.value] = row
+
+    def compare(
+        self, sample: Sample, chosen: list[int] | None = None
     ) -> tuple[Lockstep, dict[int, Introduced]]:
+        """Compare the chosen tensors on one sample; None stands for all of them."""
         check = self.question.check
         with self._spool() as spool, self._replays(sample, chosen, spool) as replays:
             options = {"spool": str(spool.folder) if spool else "", "both": check is not None}
 
-            def on_row(key: int) -> None:
+            def on_row(key: int, dtype: str) -> None:
                 if check is not None and spool is not None:
                     self._checked(check, spool, key)
                 if replays is not None:
-                    replays.row(key)
+                    replays.row(key, dtype)
 
             step = self.side.compare(
                 sample.file,
@@ -211,7 +253,7 @@ class Inquiry:
     @staticmethod
     def _finished(step: Lockstep, replays: Replays) -> Lockstep:
         """Wait for the replays; after Ctrl-C only for the one that is being computed."""
-        if not step.complete:
+        if step.stopped_by == INTERRUPTED:
             replays.stop()
         try:
             replays.finish()
@@ -300,6 +342,9 @@ class Inquiry:
         if broken and self.finals.status is Status.PASS:
             status = Status.FAIL
             told = "the final outputs are wrong only with memory reuse on: that is the cause"
+        if self.crash is not None:
+            crash, status = self.crash, Status.CRASH
+            told = crash_told(self.question.run_mode, crash.crash, rows, alive=crash.alive)
         if not self.complete and status is Status.PASS:
             status, told = Status.FAIL, f"the run was not completed; so far: {told}"
         return Table(
@@ -319,6 +364,7 @@ class Inquiry:
             versions=versions(),
             notes=(*self.notes, *self.finals.notes),
             complete=self.complete,
+            samples=tuple(sample.name for sample in self.question.samples),
         )
 
     def _coverage(self, rows: tuple[OpRow, ...]) -> TableCoverage:
@@ -330,7 +376,7 @@ class Inquiry:
         ]
         judged = [row for row in rows if row.propagated is not None]
         return TableCoverage(
-            tensors=len(floating),
+            tensors=len(rows) if self.chosen is None else len(floating),
             chosen=len(rows),
             matched=sum(row.baseline is not None for row in rows),
             judged=len(judged),

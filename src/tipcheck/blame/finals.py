@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -46,7 +47,7 @@ class Finals:
         folder: to write into.
         say: takes what is going on.
         replayer: computes outputs in float64; None where nothing can.
-        verdicts: by the output's name, the first that is not PASS over the samples.
+        verdicts: by the output's name, the worst over the samples.
         probe: whether looking changed the answers.
         notes: what else a reader has to know.
     """
@@ -81,7 +82,7 @@ class Finals:
         referee = self._referee(inputs)
         for verdict in judge_outputs(expected, unobserved, self.question.rules, self.form, referee):
             old = self.verdicts.get(verdict.name)
-            if old is None or old.status is Status.PASS:
+            if old is None or _badness(verdict) > _badness(old):
                 told = f" (sample {sample.name})" if len(self.question.samples) > 1 else ""
                 self.verdicts[verdict.name] = replace(verdict, reason=verdict.reason + told)
         if step.complete and (first or self.probe.unchanged):
@@ -152,3 +153,10 @@ class Finals:
             return made
 
         return referee
+
+
+def _badness(verdict: TensorVerdict) -> tuple[bool, bool, float]:
+    """Return what sorts verdicts on one output of several samples."""
+    ratio = verdict.measures.sqnr_db if verdict.measures else None
+    suspect = verdict.status is Status.SUSPECT
+    return not suspect and verdict.status is not Status.PASS, suspect, -(ratio or math.inf)

@@ -18,11 +18,12 @@ import numpy as np
 
 from tipcheck.backends.graph import Graph
 from tipcheck.backends.trace import Trace, TracedTensor
+from tipcheck.backends.tracing.crash import CrashError
 from tipcheck.backends.tracing.execution import Execution, graph_of, stream
 from tipcheck.backends.tracing.run_modes import default_baseline
 from tipcheck.blame.align import align
 from tipcheck.blame.comparer import judge_pair
-from tipcheck.blame.lockstep import ComparedPair, Lockstep
+from tipcheck.blame.lockstep import INTERRUPTED, CandidateCrashError, ComparedPair, Lockstep
 from tipcheck.blame.orienting import oriented
 from tipcheck.blame.question import Question, Sample
 from tipcheck.blame.rows import from_graph
@@ -255,14 +256,17 @@ class BesideGolden:
         place = self._places[inputs]
         names = self._golden.meta.samples[place].outputs
         expected = {name: self._golden.array(place, f"o{at}") for at, name in enumerate(names)}
-        return expected, run_session(self._session, inputs)
+        try:
+            return expected, run_session(self._session, inputs)
+        except CrashError as crash:
+            raise CandidateCrashError(crash) from None
 
     def compare(
         self,
         inputs: Path,
         rules: Rules,
         choice: Look | None = None,
-        on_row: Callable[[int], None] | None = None,
+        on_row: Callable[[int, str], None] | None = None,
     ) -> Lockstep:
         """Run the candidate and compare its tensors with the recorded ones as they come."""
         place = self._places[inputs]
@@ -277,34 +281,42 @@ class BesideGolden:
         }
         observer = Observer({"options": dict(choice.options) if choice else {"spool": ""}})
         rows, tensors = [], []
-        for tensor, values in stream(self._session, inputs, want=pairs.keys()):
-            tensors.append(tensor)
-            pairing = pairs.pop(tensor.value, None)
-            if pairing is None or pairing.baseline is None:
-                continue
-            partner = seen.get(pairing.baseline)
-            if partner is None or values is None:
-                why = tensor.unreadable_because or "the golden file does not hold it"
-                rows.append(ComparedPair(pairing, tensor, partner, why_not=why))
-                continue
-            ours = self._golden.array(place, f"t{pairing.baseline}")
-            ours = ours.transpose(pairing.permutation) if pairing.permutation else ours
-            verdict = judge_pair([partner.dtype, tensor.dtype], ours, values, rules)
-            observer.compared(tensor, partner, values, ours)
-            rows.append(ComparedPair(pairing, tensor, partner, verdict))
-            if on_row is not None:
-                on_row(tensor.value)
-        names = self._golden.meta.samples[place].outputs
-        expected = {name: self._golden.array(place, f"o{at}") for at, name in enumerate(names)}
-        actual = run_session(self._session, inputs)
+        stopped_by = ""
+        outputs: dict[str, tuple[Array, Array]] = {}
+        try:
+            for tensor, values in stream(self._session, inputs, want=pairs.keys()):
+                tensors.append(tensor)
+                pairing = pairs.pop(tensor.value, None)
+                if pairing is None or pairing.baseline is None:
+                    continue
+                partner = seen.get(pairing.baseline)
+                if partner is None or values is None:
+                    why = tensor.unreadable_because or "the golden file does not hold it"
+                    rows.append(ComparedPair(pairing, tensor, partner, why_not=why))
+                    continue
+                ours = self._golden.array(place, f"t{pairing.baseline}")
+                ours = ours.transpose(pairing.permutation) if pairing.permutation else ours
+                verdict = judge_pair([partner.dtype, tensor.dtype], ours, values, rules)
+                observer.compared(tensor, partner, values, ours)
+                rows.append(ComparedPair(pairing, tensor, partner, verdict))
+                if on_row is not None:
+                    on_row(tensor.value, tensor.dtype)
+            outputs = _paired(*self.run(inputs))
+        except KeyboardInterrupt:
+            self._session.kill()
+            stopped_by = INTERRUPTED
+        except (CrashError, CandidateCrashError) as crash:
+            stopped_by = str(crash)
         return Lockstep(
             baseline=Trace("golden", tuple(seen.values())),
             candidate=Trace(self._session.run_mode, tuple(tensors)),
             rows=tuple(rows),
             unseen=(),
-            outputs=_paired(expected, actual),
+            outputs=outputs,
             seconds=(0.0, 0.0),
             observed=observer.finish(),
+            complete=not stopped_by,
+            stopped_by=stopped_by,
         )
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tipcheck.backends.graph import Graph
-    from tipcheck.backends.replay.replaying import Replayed, Replayer
+    from tipcheck.backends.replay.replaying import Replayer
     from tipcheck.blame.spool import Spool
     from tipcheck.compare.verdict import Measures
 
@@ -103,8 +103,17 @@ class Task:
     moved_from: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A row whose reference is being computed; without an order nothing had to be."""
+
+    task: Task
+    order: Order | None = None
+    ticket: int = 0
+
+
 class Computer:
-    """Computes introduced errors, one task after the other."""
+    """Computes introduced errors: while one is judged, the reference of the next is computed."""
 
     def __init__(
         self, graph: Graph, replayer: Replayer, spool: Spool, inputs: Mapping[int, Path]
@@ -122,27 +131,43 @@ class Computer:
         self._spool = spool
         self._inputs = inputs
         self._folder = spool.folder
+        self._begun = 0
 
-    def compute(self, task: Task) -> Introduced:
+    def begin(self, task: Task) -> Begun:
+        """Have the reference of one row computed, without waiting for it."""
+        if task.moved_from is not None:
+            return Begun(task)
+        self._begun += 1
+        # The reference before it may still be looked at.
+        order = self._order(task, f"reference_{self._begun % 2}.npy")
+        return Begun(task, order, self._replayer.send(order))
+
+    def finish(self, begun: Begun) -> Introduced:
         """Return the introduced error of one row, or why there is none."""
+        task = begun.task
         covers = tuple(f"{self._graph.ops[at].type}:{at}" for at in task.segment.ops)
         plain = Introduced(Status.UNSUPPORTED, covers=covers, parameters=task.segment.parameters)
         actual = self._spool.get(task.candidate)
         if task.moved_from is not None:
             source = self._spool.get(task.moved_from)
             return self._judged(task, plain, source, actual, "float64")
-        made, answer = self._reference(task, double=True)
-        if made is None or answer is None:
-            return replace(plain, reason=answer.error if answer else "nothing was computed")
+        assert begun.order is not None  # noqa: S101 - it was asked for
+        answer = self._replayer.receive(begun.ticket)
+        order = begun.order
+        if answer.error:
+            # No float64 kernel, or none that this program knows: the baseline's own one then.
+            order = self._order(task, "own.npy", double=False)
+            second = self._replayer.replay(order)
+            answer = answer if second.error else second
+        if answer.error:
+            return replace(plain, reason=answer.error)
+        made: Array = np.load(order.out, mmap_mode="r")
         how = "float64" if answer.double else "baseline"
         return self._judged(
             task, plain, self._oriented(task, made, actual, answer.axes), actual, how
         )
 
-    def _reference(
-        self, task: Task, *, double: bool, rounded: bool = False
-    ) -> tuple[Array | None, Replayed | None]:
-        out = self._folder / "reference.npy"
+    def _order(self, task: Task, name: str, *, double: bool = True, rounded: bool = False) -> Order:
         given = {
             value: str(self._inputs[value])
             for value in task.segment.inputs
@@ -157,16 +182,8 @@ class Computer:
             for value, key in task.sources.items()
             if key in task.permutations
         }
-        order = Order(task.candidate, task.target, given, str(out), double, rounded, axes)
-        answer = self._replayer.replay(order)
-        if answer.error and double and not rounded:
-            # No float64 kernel, or none that this program knows: the baseline's own one then.
-            second = self._replayer.replay(replace(order, double=False))
-            answer = answer if second.error else second
-        if answer.error:
-            return None, answer
-        made: Array = np.load(out, mmap_mode="r")
-        return made, answer
+        out = str(self._folder / name)
+        return Order(task.candidate, task.target, given, out, double, rounded, axes)
 
     def _oriented(self, task: Task, made: Array, actual: Array, axes: tuple[int, ...]) -> Array:
         """Return a reference in the axis order of the tensor it is held against.
@@ -220,10 +237,13 @@ class Computer:
         reason = f"{reached:.1f} dB, {form.precision} explains {result.expected_db:.1f} dB"
         if task.moved_from is not None or (result.reference != "float64" and not narrow):
             return replace(result, status=status, reason=reason)
-        other, answer = self._reference(task, double=narrow, rounded=narrow)
-        if other is not None and answer is not None:
-            other = self._oriented(task, other, made, answer.axes)
-        if other is None or other.shape != made.shape:
+        order = self._order(task, "second.npy", double=narrow, rounded=narrow)
+        answer = self._replayer.replay(order)
+        if answer.error:
+            return replace(result, status=status, reason=reason)
+        other: Array = np.load(order.out, mmap_mode="r")
+        other = self._oriented(task, other, made, answer.axes)
+        if other.shape != made.shape:
             return replace(result, status=status, reason=reason)
         own = apart(made, other, "float64").sqnr_db
         slack = budget.ROUNDING_DB if narrow else budget.OWN_ERROR_DB
@@ -255,11 +275,11 @@ def apart(expected: Array, actual: Array, dtype: str) -> Measures:
     known = dtype if dtype in {"float64", "float32", "float16", "bfloat16"} else "float32"
     threshold = threshold_for(known)
     tally = measure(
-        MemoryTensor(np.asarray(expected, np.float64)),
-        MemoryTensor(np.asarray(actual, np.float64)),
+        MemoryTensor(expected),
+        MemoryTensor(actual),
         rtol=threshold.rtol,
         atol=threshold.atol,
-        decode=lambda block: block,
+        decode=lambda block: np.asarray(block, np.float64),  # a block at a time, not all of it
     )
     return measures_of(tally, tally.mismatched + tally.differing_nonfinite, threshold)
 

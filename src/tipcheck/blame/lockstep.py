@@ -16,14 +16,16 @@ import msgspec
 import numpy as np
 
 from tipcheck.backends.trace import Trace, TracedTensor
+from tipcheck.backends.tracing.crash import CrashError
 from tipcheck.backends.tracing.execution import POOL, graph_of, shared_pool, traced_of
 from tipcheck.backends.tracing.pool import knock
 from tipcheck.backends.tracing.run_modes import precision_of
+from tipcheck.backends.tracing.session import DiedError
 from tipcheck.blame.align import align
 from tipcheck.blame.alignment import Pairing
 from tipcheck.blame.orienting import oriented
 from tipcheck.compare.verdict import TensorVerdict
-from tipcheck.errors import UsageError
+from tipcheck.errors import TipcheckError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -142,8 +144,26 @@ def side_by_side(
                 one.kill()
                 other.kill()
                 raise
+        failures = [error for error in (future.exception() for future in reversed(asked)) if error]
+        if failures:
+            # What was asked for is what a user knows; and a reason says more than a death.
+            raise min(failures, key=lambda error: isinstance(error, DiedError))
         graphs = [future.result() for future in asked]
         yield SideBySide((one, other), (graphs[0], graphs[1]))
+
+
+class CandidateCrashError(TipcheckError):
+    """The candidate does not run to its end, which is a verdict on it; the baseline does.
+
+    Attributes:
+        crash: what happened.
+        alive: whether its worker is still there and can be asked for what it computes before.
+    """
+
+    def __init__(self, crash: CrashError) -> None:
+        super().__init__(crash.what, where=crash.where, hint=crash.hint)
+        self.crash = crash
+        self.alive = not isinstance(crash, DiedError)
 
 
 class SideBySide:
@@ -170,18 +190,19 @@ class SideBySide:
         return one, other
 
     def _plainly(self, inputs: Path) -> list[dict[str, Any]]:
-        order = {"do": "run", "inputs": _there(inputs)}
-        return [
-            session.ask({**order, "outputs": str(session.folder / "unobserved.npz")})
-            for session in self._sessions
-        ]
+        baseline, candidate = self._sessions
+        first = plainly(baseline, inputs)
+        try:
+            return [first, plainly(candidate, inputs)]
+        except CrashError as crash:
+            raise CandidateCrashError(crash) from None
 
     def compare(
         self,
         inputs: Path,
         rules: Rules,
         choice: Choice | None = None,
-        on_row: Callable[[int], None] | None = None,
+        on_row: Callable[[int, str], None] | None = None,
     ) -> Lockstep:
         """Run both at the same time and compare what has a partner.
 
@@ -189,7 +210,8 @@ class SideBySide:
             inputs: an ``.npz`` file.
             rules: how to judge.
             choice: what to compare and who looks on; None compares everything.
-            on_row: called with the candidate's value of each row that is done.
+            on_row: called with the candidate's value of each row that is done, and the element
+                type it was seen in; the program can say another.
         """
         choice = choice or Choice()
         pairs = [
@@ -320,11 +342,17 @@ class SideBySide:
         return replace(row, why_not=f"{op.type} gives a vector, whose parts are never shown")
 
 
+def plainly(session: Session, inputs: Path) -> dict[str, Any]:
+    """Ask for a run without observation."""
+    outputs = str(session.folder / "unobserved.npz")
+    return session.ask({"do": "run", "inputs": _there(inputs), "outputs": outputs})
+
+
 def _hear(
     event: dict[str, Any],
     tensors: list[TracedTensor],
     heard: _Heard,
-    on_row: Callable[[int], None] | None,
+    on_row: Callable[[int, str], None] | None,
 ) -> None:
     if "tensor" in event:
         tensors.append(traced_of(event))
@@ -333,7 +361,7 @@ def _hear(
     elif "row" in event:
         heard.rows[event["row"]["candidate"]] = event["row"]
         if on_row is not None:
-            on_row(event["row"]["candidate"])
+            on_row(event["row"]["candidate"], event["row"].get("dtype", ""))
 
 
 def _row(

@@ -11,7 +11,7 @@ import queue
 import threading
 from typing import TYPE_CHECKING
 
-from tipcheck.blame.introduced import Computer, Task
+from tipcheck.blame.introduced import Begun, Computer, Task
 from tipcheck.blame.segments import last_use, segment_of
 from tipcheck.blame.table import Introduced
 from tipcheck.compare.verdict import Status
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from tipcheck.blame.spool import Spool
 
 _COMPUTED_IN = ("onednn_data_type", "mkldnn_data_type")
+WHOLE_STEPS = ("int8", "uint8")
+"""Element types whose values are counts of steps; the scale stands somewhere else."""
 _KEEP = 4 << 30
 """Bytes that may lie on disk before tensors that seem to be done with are deleted."""
 
@@ -53,6 +55,7 @@ class Replays:
         self._computer = computer
         self._spool = spool
         self._nearest: dict[int, int] = {}
+        self._seen: dict[int, str] = {}
         self._last = self._last_uses()
         self._rows: queue.SimpleQueue[int | None] = queue.SimpleQueue()
         self._failure: BaseException | None = None
@@ -64,8 +67,9 @@ class Replays:
         """Begin to wait for rows."""
         self._thread.start()
 
-    def row(self, key: int) -> None:
-        """Say that a tensor of the candidate has been compared."""
+    def row(self, key: int, dtype: str) -> None:
+        """Say that a tensor of the candidate has been compared, and what type it was seen in."""
+        self._seen[key] = dtype
         self._rows.put(key)
 
     def stop(self) -> None:
@@ -95,25 +99,50 @@ class Replays:
         return {observed[value]: order[at] for value, at in uses.items() if value in observed}
 
     def _work(self) -> None:
+        begun: Begun | None = None
         try:
             while True:
-                key = self._rows.get()
-                if key is None or self._stopped:
+                key = self._next(begun)
+                if self._stopped:
                     return
-                self._one(key)
+                following = None if key is None or key < 0 else self._begin(key)
+                if begun is not None:
+                    self._finish(begun)
+                begun = following
+                if key is None:
+                    return
         except BaseException as failure:  # noqa: BLE001 - raised where it is waited for
             self._failure = failure
 
-    def _one(self, key: int) -> None:
+    def _next(self, begun: Begun | None) -> int | None:
+        """Return the next row; -1 when none has come yet and there is one to finish meanwhile."""
+        try:
+            return self._rows.get(block=begun is None)
+        except queue.Empty:
+            return -1
+
+    def _begin(self, key: int) -> Begun | None:
         pairing = self._pairings.get(key)
         if pairing is None or pairing.baseline is None or not self._spool.arrived(key):
-            return
+            return None
+        floating = self._baseline.values[pairing.baseline].floating
+        if floating and self._seen.get(key) in WHOLE_STEPS:
+            self._spool.release([key])  # steps of a scale that is not the baseline's
+            return None
         task = self._task(key, pairing.baseline, pairing)
+        self._nearest[pairing.baseline] = key
         try:
-            self.found[key] = self._computer.compute(task)
+            return self._computer.begin(task)
+        except (TipcheckError, OSError, ValueError) as error:
+            self.found[key] = Introduced(Status.UNSUPPORTED, reason=str(error))
+            return None
+
+    def _finish(self, begun: Begun) -> None:
+        key = begun.task.candidate
+        try:
+            self.found[key] = self._computer.finish(begun)
         except (TipcheckError, OSError, ValueError, MemoryError) as error:
             self.found[key] = Introduced(Status.UNSUPPORTED, reason=str(error))
-        self._nearest[pairing.baseline] = key
         if self._spool.size() > _KEEP:
             done = [one for one, last in self._last.items() if last in self.found]
             self._spool.release(done)
@@ -138,13 +167,22 @@ class Replays:
         )
 
     def _dtypes(self, key: int, sources: Iterable[int]) -> tuple[str, ...]:
-        """Return the element types on the way; oneDNN can compute in another than it gives."""
+        """Return the element types on the way; oneDNN can compute in another than it gives.
+
+        An older program that was saved after its optimisation says float32 of bfloat16 tensors, so
+        what was seen goes before what it says.
+        """
         starts = set(sources)
-        found = [self._candidate.values[one].dtype for one in (key, *starts)]
+        values = self._candidate.values
+        found = [self._seen.get(one) or values[one].dtype for one in (key, *starts)]
         for at in segment_of(self._candidate, key, starts).ops:
             op = self._candidate.ops[at]
             # By-products may be anything: the scratch space of a normalisation is uint8.
             made = (self._candidate.values[value] for value in op.results)
-            found += [value.dtype for value in made if value.floating]
+            found += [
+                self._seen.get(value.id) or value.dtype
+                for value in made
+                if value.floating or value.id in self._seen
+            ]
             found += [str(op.attributes.get(name, "")) for name in _COMPUTED_IN]
         return tuple(found)

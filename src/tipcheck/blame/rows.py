@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tipcheck.backends.trace import TracedTensor
 from tipcheck.blame import budget
 from tipcheck.blame.alignment import Match, Reason
+from tipcheck.blame.replays import WHOLE_STEPS
 from tipcheck.blame.table import OpRow, Unmatched
 from tipcheck.blame.verdicts import row_status
 from tipcheck.compare.verdict import Status
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from tipcheck.blame.lockstep import ComparedPair
     from tipcheck.blame.table import Introduced
 
+_STEPS = "steps of 8 bits, whose scale the tensor does not tell: judged by what is made from them"
 _SATURATED = 0.001
 """From this share of elements at the end of its range on, an int8 tensor is said to saturate."""
 
@@ -38,8 +40,11 @@ def compared_row(
     tensor = pair.candidate or from_graph(candidate, key)
     partner = pair.baseline or from_graph(baseline, pairing.baseline or 0)
     verdict = pair.verdict
-    measures = verdict.measures if verdict else None
     notes = [pair.why_not] if pair.why_not else []
+    if tensor.dtype in WHOLE_STEPS and partner.dtype not in WHOLE_STEPS:
+        verdict = None
+        notes.append(_STEPS)
+    measures = verdict.measures if verdict else None
     if verdict is not None and measures is None:
         notes.append(verdict.reason)
     notes += _observed(observed, key)

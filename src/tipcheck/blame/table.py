@@ -163,7 +163,8 @@ class Table:
         thresholds: what was judged by, as name and text.
         versions: of everything that takes part, as name and text.
         notes: what else a reader has to know.
-        complete: False when the run was interrupted; the rows are those that were done by then.
+        complete: False when the run ended early; the rows are those that were done by then.
+        samples: names of the input samples, in the order of ``OpRow.sample``.
     """
 
     schema: ClassVar[str] = "tipcheck.table/1"
@@ -184,3 +185,4 @@ class Table:
     versions: dict[str, str]
     notes: tuple[str, ...] = ()
     complete: bool = True
+    samples: tuple[str, ...] = ()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tipcheck.blame.table import Introduced, Probe, TableCoverage
     from tipcheck.compare.budget import Budget
     from tipcheck.compare.verdict import Measures, TensorVerdict
+    from tipcheck.errors import TipcheckError
 
 _HALF_MAX = 65504.0
 _HEADROOM = 8.0
@@ -44,7 +45,10 @@ def row_status(introduced: Introduced | None, propagated: Measures | None, form:
 
 
 def worse(one: OpRow, other: OpRow) -> OpRow:
-    """Return the row of the sample that shows more."""
+    """Return the row of the sample that shows more; one that was cut short shows less."""
+    computed = [row for row in (one, other) if row.introduced is not None]
+    if len(computed) == 1:
+        return computed[0]
     return max((one, other), key=_badness)
 
 
@@ -183,10 +187,22 @@ def sentence(
         more = f", and {len(culprits) - 1} more" if len(culprits) > 1 else ""
         link = "; " if bad else ", but "
         return f"{first}{link}{one.op_type}{where} introduces an error{more}"
-    if status is Status.PASS:
-        return f"{first}, and no op makes more error than its format explains"
     if not coverage.replayed:
         return f"{first}; introduced errors were not computed, so nobody is blamed"
+    if status is Status.PASS:
+        return f"{first}, and no op makes more error than its format explains"
     missing = coverage.judged - coverage.replayed
     rest = f" ({missing} could not be computed)" if missing > 0 else ""
     return f"{first}; no op that was looked at introduces more than its format explains{rest}"
+
+
+def crash_told(run_mode: str, crash: TipcheckError, rows: Sequence[OpRow], *, alive: bool) -> str:
+    """Say what a candidate that does not run died of, how far it came, and what to try."""
+    ran = [row.tensor for row in rows if row.propagated is not None]
+    last = (
+        f"; the last op that gave a tensor is {ran[-1].op_type}:{ran[-1].op_index}"
+        if ran
+        else "; no op had run by then"
+    )
+    told = f"{run_mode} does not run: {crash.what}{last if alive else ''}"
+    return f"{told}; {crash.hint}" if crash.hint else told

@@ -8,12 +8,13 @@ is told apart from who only passes it on. Exit code 1 when the final outputs are
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tipcheck.errors import EXIT_CHECK_FAILED, EXIT_GOOD, UsageError
+from tipcheck.errors import EXIT_CHECK_FAILED, EXIT_GOOD, ToolError, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -60,12 +61,35 @@ def run(options: argparse.Namespace) -> int:
             from tipcheck.blame.debugging import investigate
 
             table = investigate(question, say)
-    for _, path, write in files:
-        write(table, path)
     show_table(table, rows=options.rows)
-    for _, path, _ in files:
-        print(f"wrote {path}", file=sys.stderr)
+    failures = [told for told in (_written(table, file) for file in files) if told]
+    if failures:
+        raise _kept(table, failures)
     return _code(table, options)
+
+
+def _written(table: Table, file: File) -> ToolError | None:
+    """Write one file; what keeps it from being written must not keep the next one."""
+    _, path, write = file
+    try:
+        write(table, path)
+    except ToolError as failure:
+        return failure
+    print(f"wrote {path}", file=sys.stderr)
+    return None
+
+
+def _kept(table: Table, failures: list[ToolError]) -> ToolError:
+    """Keep a result that could not be written where it was wanted, and say where it is."""
+    from tipcheck.report.debug_files import write_json
+
+    first = failures[0]
+    kept = Path(tempfile.gettempdir()) / f"tipcheck-debug-{os.getpid()}.json"
+    try:
+        write_json(table, kept)
+    except ToolError:
+        return first
+    return ToolError(first.what, where=first.where, hint=f"the table is kept in {kept}")
 
 
 def _files(options: argparse.Namespace) -> list[File]:

@@ -57,7 +57,7 @@ def _add_baseline(group: argparse._ArgumentGroup) -> None:
         "--save-golden",
         type=Path,
         metavar="FILE.npz",
-        help="record the run mode's tensors as a baseline for other versions and machines",
+        help="record the baseline's tensors, for other versions and machines",
     )
 
 

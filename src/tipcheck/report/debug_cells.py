@@ -71,7 +71,13 @@ def display_name(tensor: TracedTensor) -> str:
 
 def cells(table: Table) -> list[tuple[Cell, ...]]:
     """Return the rows of the table, without the heading."""
-    return [_row(row) for row in table.rows]
+    return [_row(row, sample_name(table, row)) for row in table.rows]
+
+
+def sample_name(table: Table, row: OpRow) -> str:
+    """Return what people call the sample that a row shows."""
+    named = row.sample < len(table.samples)
+    return printable(table.samples[row.sample]) if named else str(row.sample)
 
 
 def severity(row: OpRow) -> str:
@@ -88,7 +94,7 @@ def relative_error(sqnr_db: float | None) -> float | None:
     return None if sqnr_db is None else float(10.0 ** (-sqnr_db / 20.0))
 
 
-def _row(row: OpRow) -> tuple[Cell, ...]:
+def _row(row: OpRow, sample: str) -> tuple[Cell, ...]:
     measures = row.propagated
     made = row.introduced.measures if row.introduced else None
     return (
@@ -106,7 +112,7 @@ def _row(row: OpRow) -> tuple[Cell, ...]:
         Cell(row.match),
         Cell(printable(row.tensor.layer_path)),
         Cell(row.status.value),
-        _shown(float(row.sample), _WHOLE),
+        Cell(sample),
         Cell(printable(display_name(row.baseline)) if row.baseline else _NONE),
         Cell(printable(row.note)),
     )

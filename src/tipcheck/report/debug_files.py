@@ -10,6 +10,7 @@ import contextlib
 import csv
 import io
 import os
+import tempfile
 from typing import TYPE_CHECKING, Any
 
 from tipcheck.errors import ToolError, UsageError
@@ -39,10 +40,21 @@ def check_writable(path: Path, option: str) -> None:
         raise UsageError(
             "its folder does not exist", where=str(path), hint=f"type mkdir -p {folder} first"
         )
-    if not os.access(path if path.exists() else folder, os.W_OK):
+    if not _can_write(path if path.exists() else folder):
         raise UsageError(
             "cannot be written", where=str(path), hint=f"give another file after {option}"
         )
+
+
+def _can_write(place: Path) -> bool:
+    """Try it: not every place that lets itself be written to takes a new file."""
+    if not os.access(place, os.W_OK):
+        return False
+    try:
+        with tempfile.TemporaryFile(dir=place if place.is_dir() else place.absolute().parent):
+            return True
+    except OSError:
+        return False
 
 
 def write_csv(table: Table, path: Path) -> None:
@@ -127,7 +139,7 @@ def summary(table: Table) -> list[tuple[str, str, str]]:
         ("Run mode", table.run_mode, ""),
         ("Baseline", table.baseline, ""),
         ("Baseline model", table.baseline_model, ""),
-        ("Complete", "yes" if table.complete else "no: the run was interrupted", ""),
+        ("Complete", "yes" if table.complete else "no: the run ended early", ""),
         ("Coverage", "", ""),
         ("Floating tensors", str(covered.tensors), ""),
         ("Asked for", str(covered.chosen), ""),

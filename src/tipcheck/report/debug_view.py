@@ -11,7 +11,7 @@ from rich.text import Text
 
 from tipcheck.blame.alignment import Match
 from tipcheck.compare.verdict import Status
-from tipcheck.report.debug_cells import cells, display_name, severity
+from tipcheck.report.debug_cells import cells, display_name, sample_name, severity
 from tipcheck.report.fitting import print_fitting
 from tipcheck.report.terminal import STYLES, decibels, printable, short, terminal
 
@@ -50,9 +50,12 @@ def show_table(table: Table, console: Console | None = None, *, rows: str = "all
         if rows == "all" or (rows == "bad" and severity(row) in ("bad", "warn"))
     ]
     if shown and rows != "none":
-        grid = _grid()
+        several = len(table.samples) > 1
+        grid = _grid(several=several)
         for row, texts in shown:
-            grid.add_row(*_line(row, [cell.text for cell in texts]))
+            line = _line(row, [cell.text for cell in texts])
+            sample = [Text(sample_name(table, row))] if several else []
+            grid.add_row(*line[:-1], *sample, line[-1])
         print_fitting(console, grid, _SPARE, cut=("layer",))
     _show_unmatched(table, console)
     _show_outputs(table, console)
@@ -64,7 +67,7 @@ def show_table(table: Table, console: Console | None = None, *, rows: str = "all
     console.print(_last_line(table))
 
 
-def _grid() -> Grid:
+def _grid(*, several: bool) -> Grid:
     grid = Grid(box=SIMPLE_HEAD, pad_edge=False)
     grid.add_column("", no_wrap=True)
     grid.add_column("tensor", style="name", no_wrap=True, min_width=_NAME_WIDTH)
@@ -72,6 +75,8 @@ def _grid() -> Grid:
     for title in ("mismatched", "max abs", "SQNR dB", "introduced dB"):
         grid.add_column(title, justify="right", no_wrap=True, min_width=len(title))
     grid.add_column("match", no_wrap=True, min_width=_MATCH_WIDTH)
+    if several:
+        grid.add_column("sample", no_wrap=True)
     grid.add_column("layer", overflow="ellipsis")  # the one that gives way when there is no room
     return grid
 
@@ -134,8 +139,8 @@ def _last_line(table: Table) -> Text:
     if covered.chosen != covered.tensors:
         parts.append(f"{covered.chosen} of {covered.tensors} were asked for")
     if covered.samples > 1:
-        parts.append(f"{covered.samples} samples")
+        parts.append(f"{covered.samples} samples, each row shows its worst")
     text.append(f"\n{'; '.join(parts)}", "quiet")
     if not table.complete:
-        text.append("\nthe run was interrupted: the table is not complete", "warn")
+        text.append("\nthe run ended early: the table is not complete", "warn")
     return text

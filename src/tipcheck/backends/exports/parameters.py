@@ -8,6 +8,7 @@ exports side by side costs nothing.
 from __future__ import annotations
 
 import math
+import mmap
 import os
 import struct
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from tipcheck.backends.exports.program import PROTO_TYPES, read_program
 from tipcheck.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     import numpy.typing as npt
@@ -139,6 +140,14 @@ def read_parameters(path: Path, names: Sequence[str]) -> dict[str, npt.NDArray[A
         name: whole[start : start + tensor.size].view(kind_of(tensor.dtype)).reshape(tensor.shape)
         for name, (start, tensor) in zip(sorted(names), found, strict=True)
     }
+
+
+def forget(parameters: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Give back the memory of what was read of parameters; it comes again when it is looked at."""
+    first = next(iter(parameters.values()), None)
+    mapped = getattr(first, "_mmap", None)
+    if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def _walk(path: Path) -> list[tuple[int, Stored]]:

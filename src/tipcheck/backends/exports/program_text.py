@@ -151,6 +151,15 @@ class ProgramText:
         """Return the values an op takes, those used in its inner blocks included."""
         return list(_operands(self.ops[at]))
 
+    def attributes_of(self, at: int) -> dict[str, Any]:
+        """Return the attributes of an op whose values are plain."""
+        return {item["N"]: item["AT"].get("D") for item in self.ops[at].get("A", ())}
+
+    def parameter_of(self, value: int) -> str:
+        """Return the name of the parameter that a value is; empty where it is none."""
+        op = self._parameters.get(value)
+        return str(op["A"][3]) if op else ""
+
     def maker_of(self, value: int) -> int | None:
         """Return the op that makes a value; None for parameters and inputs."""
         return self._makers.get(value)

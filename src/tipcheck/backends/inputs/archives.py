@@ -43,7 +43,8 @@ def read_feed(file: Path, where: str = "") -> Feed:
                 is_array = stream.seek(0) == 0 and stream.read(6) == b"\x93NUMPY"
                 what = "one array without a name" if is_array else "no .npz archive"
                 raise UsageError(f"cannot be read (it is {what})", where=where, hint=_AGAIN)
-        with np.load(file, allow_pickle=False) as archive:
+        # Opened here, because numpy forgets a file that turns out to be none of its own.
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             feed = {name: archive[name] for name in archive.files}
     except _BROKEN as error:
         told = getattr(error, "strerror", None) or " ".join(str(error).split())[:_LONGEST]

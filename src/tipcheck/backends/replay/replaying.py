@@ -103,6 +103,9 @@ class Replayer:
         self.time_limit = time_limit
         self.known: frozenset[int] = frozenset()
         self._begun = 0
+        self._sent = 0
+        self._asked: dict[int, Order] = {}
+        self._kept: dict[int, Replayed] = {}
         self._answers: queue.Queue[dict[str, Any]] = queue.Queue()
         self._end: list[WorkerEnd] = []
 
@@ -152,23 +155,41 @@ class Replayer:
         self._thread.join(10)
 
     def replay(self, order: Order) -> Replayed:
-        """Compute one value; what cannot be computed is an answer.
+        """Compute one value; what cannot be computed is an answer."""
+        return self.receive(self.send(order))
 
-        An op that takes the worker down with it is one too: the next one gets another worker.
+    def send(self, order: Order) -> int:
+        """Ask for a value without waiting for it; return what ``receive`` knows it by."""
+        self._revive()
+        self._sent += 1
+        self._asked[self._sent] = order
+        self._send(msgspec.to_builtins(order, str_keys=True))
+        return self._sent
+
+    def receive(self, ticket: int) -> Replayed:
+        """Wait for one answer; those to what was asked before it come first, and are kept.
+
+        An op that takes the worker down with it is an answer too: the next one gets another worker.
         """
+        while ticket not in self._kept:
+            found = self._next()
+            first = next(iter(self._asked))
+            self._kept[first] = self._replayed(found)
+            del self._asked[first]
+            if not self._thread.is_alive() and self._answers.empty() and self._asked:
+                self._revive()
+                for order in self._asked.values():
+                    self._send(msgspec.to_builtins(order, str_keys=True))
+        return self._kept.pop(ticket)
+
+    def _revive(self) -> None:
+        """Start another worker where the last one died."""
         if not self._thread.is_alive() and self._begun <= _MOST_WORKERS:
             self._pipe.close()
             self._begin()
-        self.send(order)
-        return self.receive()
 
-    def send(self, order: Order) -> None:
-        """Ask for a value without waiting for it."""
-        self._send(msgspec.to_builtins(order, str_keys=True))
-
-    def receive(self) -> Replayed:
-        """Wait for the next answer; they come in the order of the asking."""
-        found = self._next()
+    @staticmethod
+    def _replayed(found: Mapping[str, Any]) -> Replayed:
         return Replayed(
             key=found.get("key", -1),
             error=found.get("error", found.get("refused", "")),

@@ -8,21 +8,30 @@ which the answer says.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import gc
 import json
 import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tipcheck.backends.exports.parameters import read_parameters
-from tipcheck.backends.exports.program_text import ProgramText, UnknownProgramError, feed_name
+from tipcheck.backends.exports.parameters import forget, read_parameters
+from tipcheck.backends.exports.program_text import (
+    Piece,
+    ProgramText,
+    UnknownProgramError,
+    feed_name,
+)
 from tipcheck.backends.graph import Graph
 from tipcheck.backends.graphs.orientation import orientations
 from tipcheck.backends.graphs.program_map import map_by_name, map_by_place, twins
 from tipcheck.backends.isolation import answer_request
+from tipcheck.backends.replay import eight_bits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -48,6 +57,8 @@ def work(request: dict[str, Any], answer: Callable[[dict[str, Any]], None]) -> N
             answer({"refused": _first_line(error)})
             return
         answer({"known": sorted(player.values)})
+        gc.collect()
+        gc.freeze()  # what is there now stays; collecting the rest costs little
         for line in orders:
             order = json.loads(line)
             if "end" in order:
@@ -139,8 +150,6 @@ class Player:
             rounded: round the parameters to bfloat16 first, to see how much the result hangs on it.
         """
         import numpy as np
-        import paddle
-        from paddle.base import core
 
         if target in given:  # the same value in another layout, which a pass has put in between
             return self._turned(target, np.load(given[target], mmap_mode="r")), []
@@ -148,28 +157,130 @@ class Player:
             twin: file for value, file in given.items() for twin in self._twins.get(value, [value])
         }
         ops = self._program.slice_back([target], others)
+        eight = next((at for at in ops if self._program.type_of(at) in eight_bits.OPS), None)
+        if eight is not None:
+            return self._past(eight, target, others, double=double, rounded=rounded)
         piece = self._program.piece([target], others, double=double)
         missing = [value for value in piece.inputs if value not in others]
         if missing:
             raise UnknownProgramError("a value it is made from was not observed")
+        with _own_scope() as scope:
+            made = self._run(piece, scope, others, double=double, rounded=rounded)
+        return made, [self._program.type_of(at) for at in ops]
+
+    def _run(
+        self,
+        piece: Piece,
+        scope: Any,  # noqa: ANN401 - Paddle has no types
+        given: Mapping[int, Path],
+        *,
+        double: bool,
+        rounded: bool,
+    ) -> Array:
+        import numpy as np
+        import paddle
+        from paddle.base import core
+
         path = self._folder / "piece.json"
         path.write_text(piece.text, encoding="utf-8")
         program = paddle.static.Program()
         core.deserialize_pir_program(str(path), program, 1)
-        scope, place = core.Scope(), core.CPUPlace()
+        place = core.CPUPlace()
         for name in piece.parameters:
             array = self._parameters.get(name)
             if array is None:  # not in the file: scratch space, such as the state of a dropout
                 array = np.zeros(1, np.uint8)
             scope.var(name).get_tensor().set(_ready(array, double=double, rounded=rounded), place)
-        feed = {}
+        forget(self._parameters)
+        feed: dict[str, Any] = {}
+        held: list[Array] = []
         for value in piece.inputs:
             declared = self._program.dtype_of(value)
-            array = self._turned(value, np.load(others[value], mmap_mode="r"))
-            feed[feed_name(value)] = _as(array, "float64" if double else declared, declared)
+            array = self._turned(value, np.load(given[value], mmap_mode="r"))
+            given_here = _as(array, "float64" if double else declared, declared)
+            # An op that works in place writes into what it is fed; a mapped file is not for that.
+            held.append(given_here if given_here.flags.writeable else given_here.copy())
+            feed[feed_name(value)] = core.DenseTensor()
+            feed[feed_name(value)].set(held[-1], place, True)  # noqa: FBT003 - Paddle's: no copy
         with paddle.static.scope_guard(scope):
-            made = paddle.static.Executor(paddle.CPUPlace()).run(program, feed=feed, fetch_list=[])
-        return made[0], [self._program.type_of(at) for at in ops]
+            made = paddle.static.Executor(place).run(
+                program, feed=feed, fetch_list=[], return_numpy=False
+            )
+        return _looked_at(made[0])
+
+    def _past(
+        self, at: int, target: int, given: Mapping[int, Path], *, double: bool, rounded: bool
+    ) -> tuple[Array, list[str]]:
+        """Compute a value whose piece goes to 8 bits or back, which is done apart."""
+        import numpy as np
+
+        source, scale, *zero = self._program.operands_of(at)[:3]
+        (result, *_) = self._program.results_of(at)
+        types: list[str] = []
+        held = self._parameters.get(self._program.parameter_of(source))
+        if held is None:
+            held, types = self.compute(source, given, double=double, rounded=rounded)
+        limit = self._parameters.get(self._program.parameter_of(scale))
+        if limit is None:
+            raise UnknownProgramError("the scale of its 8 bits is no parameter")
+        shift = self._parameters.get(self._program.parameter_of(zero[0])) if zero else None
+        if shift is not None and np.any(shift):
+            raise UnknownProgramError("its 8 bits have a zero point")
+        kind = self._program.type_of(at)
+        made = eight_bits.through(kind, held, limit, self._program.attributes_of(at))
+        types = [*types, kind]
+        if result == target:
+            return made, types
+        file = self._folder / f"eight_bits_{result}.npy"
+        np.save(file, made)
+        self._axes.pop(result, None)
+        rest, more = self.compute(target, {**given, result: file}, double=double, rounded=rounded)
+        return rest, [*types, *more]
+
+
+class _Lent:
+    """A tensor of the executor as numpy takes it without a copy: a whole layer's is large."""
+
+    def __init__(self, tensor: Any) -> None:  # noqa: ANN401 - Paddle has no types
+        self._tensor = tensor
+
+    def __dlpack__(self, **_: object) -> Any:  # noqa: ANN401 - a capsule
+        return self._tensor._to_dlpack()  # noqa: SLF001 - there is no other way
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0  # memory of the CPU
+
+
+def _looked_at(tensor: Any) -> Array:  # noqa: ANN401
+    """Return a tensor's values, where they lie if that can be."""
+    import numpy as np
+
+    try:
+        looked: Array = np.from_dlpack(_Lent(tensor))
+    except (AttributeError, TypeError, ValueError, RuntimeError, BufferError):
+        return np.array(tensor)  # bfloat16 and bool, say, are no types of that protocol
+    return looked
+
+
+@contextlib.contextmanager
+def _own_scope() -> Iterator[Any]:
+    """Give a scope, and take its memory back.
+
+    Paddle keeps every scope it has ever made, with all that a run has left in it, until it is told
+    to let go; and an executor hangs in a circle of objects that only a collection ends.
+    """
+    from paddle.base import core
+
+    scope = core.Scope()
+    try:
+        yield scope
+    finally:
+        gc.collect()
+        scope.drop_kids()
+        scope.erase(scope.local_var_names())
+        scope._remove_from_pool()  # noqa: SLF001 - there is no other way
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 def _fits(declared: Sequence[int], shape: Sequence[int]) -> bool:

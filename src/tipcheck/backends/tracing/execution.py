@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
 
-POOL = 128 << 20
+POOL = 64 << 20
 """Bytes of shared memory between two processes, when nothing else is said."""
 
 

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tipcheck.backends.isolation import WorkerEnd, run_worker
+from tipcheck.backends.told import telling
+from tipcheck.backends.tracing.crash import CrashError
 from tipcheck.backends.tracing.pool import Line, listen
 from tipcheck.backends.tracing.run_modes import ModeSettings, check_settings, environment
 from tipcheck.errors import ToolError, UsageError
@@ -26,16 +28,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MODULE = "tipcheck.backends.tracing.worker"
-_ERRORS = {"UsageError": UsageError, "ToolError": ToolError}
+_ERRORS = {"UsageError": UsageError, "ToolError": ToolError, "CrashError": CrashError}
 
 
-class DiedError(ToolError):
+class DiedError(CrashError):
     """A worker ended before it had answered. ``end`` says how."""
 
     def __init__(self, end: WorkerEnd | None, where: str) -> None:
         self.end = end
         how = end.died if end is not None else "did not answer"
-        last = f" ({end.last_lines[-1]})" if end and end.last_lines and end.signal else ""
+        last = f" ({telling(end.last_lines)})" if end and end.last_lines and end.signal else ""
         super().__init__(
             f"the process that ran the model {how or 'ended early'}{last}",
             where=where,

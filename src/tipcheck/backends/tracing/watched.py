@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from tipcheck.backends.tracing.machine import check_machine
 from tipcheck.backends.tracing.run_modes import DYGRAPH, ModeSettings, by_predictor, check_mode
 from tipcheck.errors import UsageError
 
@@ -35,6 +36,7 @@ def make_watched(
 ) -> Watched:
     """Return the execution of a model in a run mode."""
     check_mode(run_mode)
+    check_machine(run_mode)
     if run_mode == DYGRAPH:
         from tipcheck.backends.tracing.watched_layer import WatchedLayer
 

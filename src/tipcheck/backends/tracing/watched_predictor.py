@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from tipcheck.backends.calibration import calibrated
 from tipcheck.backends.exports.parameters import check_export
-from tipcheck.backends.graph import Graph, PassRecord
+from tipcheck.backends.graph import Graph, GraphOp, PassRecord
 from tipcheck.backends.graphs.pdmodel import graph_of_program, read_program, types_of
 from tipcheck.backends.graphs.pir import graph_of_prints
+from tipcheck.backends.tracing.crash import crash_of
 from tipcheck.backends.tracing.observe import Watcher
 from tipcheck.backends.tracing.run_modes import (
     PLAIN,
@@ -25,7 +26,6 @@ from tipcheck.backends.tracing.run_modes import (
     apply_calls,
     collecting_calls,
     config_calls,
-    on_gpu,
 )
 from tipcheck.errors import ToolError, UsageError
 
@@ -61,6 +61,12 @@ class WatchedPredictor:
         self._quantised = _is_quantised(model)
         self._first = first
         self._predictor, self.graph, numbers = self._make()
+        if run_mode == "onednn_int8" and not any(map(_to_eight_bits, self.graph.ops)):
+            raise UsageError(
+                "Paddle accepts int8, and its passes put no op of this model into int8",
+                where=run_mode,
+                hint="give a quantised model, saved as .pdmodel, or take onednn_fp32",
+            )
         self._watcher = Watcher(self.graph, numbers)
         self._hooked = False
 
@@ -80,7 +86,11 @@ class WatchedPredictor:
         check_inputs(self.graph, inputs)
         self._watcher.watch(sink, want)
         feed(self._predictor, inputs, self._model)
-        self._predictor.run()
+        try:
+            self._predictor.run()
+        except Exception as error:  # noqa: BLE001 - whatever Paddle raises is the answer
+            self._watcher.watch(None, None)
+            raise crash_of(error, self.graph) from None
         failure = self._watcher.failure
         self._watcher.watch(None, None)
         if failure is not None:
@@ -91,7 +101,6 @@ class WatchedPredictor:
     def _make(self) -> tuple[Any, Graph, dict[int, int]]:
         from paddle import inference
 
-        check_machine(self._mode)
         check_export(
             Path(self._model), Path(self._settings.params) if self._settings.params else None
         )
@@ -202,27 +211,6 @@ def check_inputs(graph: Graph, inputs: Mapping[str, Array]) -> None:
             )
 
 
-def check_machine(run_mode: str) -> None:
-    """Refuse a mode whose device or engine is not here; Paddle itself may run it on the CPU.
-
-    Raises:
-        ToolError: says what is not here.
-    """
-    import paddle
-    from paddle import inference
-
-    lack = ""
-    if on_gpu(run_mode) and not paddle.is_compiled_with_cuda():
-        lack = "this PaddlePaddle is a CPU build"
-    elif on_gpu(run_mode) and not paddle.device.cuda.device_count():
-        lack = "PaddlePaddle sees no GPU"
-    elif run_mode.startswith("trt_") and not any(inference.get_trt_compile_version()):
-        lack = "this PaddlePaddle is built without TensorRT"
-    if lack:
-        hint = "tipcheck doctor says what runs on this machine"
-        raise ToolError(f"not here: {lack}", where=run_mode, hint=hint)
-
-
 def make_config(model: str, calls: Calls, settings: ModeSettings) -> Any:  # noqa: ANN401
     """Return a ``Config`` on which the calls were made. Only for worker processes."""
     from paddle import inference
@@ -246,6 +234,10 @@ def _passes(exported: bytes, folder: Path, last: Path) -> tuple[PassRecord, ...]
     for path in folder.glob("*.dot"):
         path.unlink()
     return tuple(records)
+
+
+def _to_eight_bits(op: GraphOp) -> bool:
+    return op.type.rpartition(".")[2] in ("quantize", "requantize")
 
 
 def _is_quantised(model: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import time
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,23 +31,31 @@ def work(request: dict[str, Any], answer: Callable[[dict[str, Any]], None]) -> N
     line.send({"pid": os.getpid()})
     try:
         server = _Server(request, line)
-        line.send({"done": True})
-        while True:
-            order = line.receive()
-            if order is None or order["do"] == "end":
-                break
-            line.send({"done": True, **getattr(server, f"do_{order['do']}")(order)})
     except TipcheckError as error:
-        line.send(
-            {
-                "done": True,
-                "error": type(error).__name__,
-                "what": error.what,
-                "where": error.where,
-                "hint": error.hint,
-            }
-        )
+        line.send(_refusal(error))
+        answer({"ended": True})
+        return
+    line.send({"done": True})
+    while True:
+        order = line.receive()
+        if order is None or order["do"] == "end":
+            break
+        try:
+            line.send({"done": True, **getattr(server, f"do_{order['do']}")(order)})
+        except TipcheckError as error:  # the model stays loaded: the next order may be another one
+            line.send(_refusal(error))
     answer({"ended": True})
+
+
+def _refusal(error: TipcheckError) -> dict[str, Any]:
+    kind = type(error).__name__
+    return {
+        "done": True,
+        "error": kind,
+        "what": error.what,
+        "where": error.where,
+        "hint": error.hint,
+    }
 
 
 class _Server:
@@ -90,8 +99,11 @@ class _Server:
 
         try:
             outputs, seconds = self._timed(order, sink, want)
-        finally:
+        except BaseException:
             sender.end()
+            line.close()
+            raise
+        sender.end()
         answer = self._finish(order, outputs, seconds)
         # Hanging up with messages unread would take away what the other side has still to read.
         while line.receive() is not None:
@@ -152,7 +164,7 @@ def _load(path: str) -> dict[str, Array]:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise UsageError(
             f"cannot be read as inputs ({error})", where=path, hint="give an .npz file"
         ) from None
