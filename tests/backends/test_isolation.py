@@ -88,7 +88,7 @@ def test_much_output_and_bytes_that_are_no_text() -> None:
     end = run("print")
     assert end.exit_code == 0
     assert end.last_lines[-1] == "�� not text"
-    assert len(end.last_lines) == 8
+    assert len(end.last_lines) == isolation._LAST_LINES
 
 
 def test_a_worker_has_its_environment_and_an_empty_folder() -> None:
