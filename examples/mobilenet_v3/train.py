@@ -60,7 +60,7 @@ def read_arguments() -> argparse.Namespace:
     add("--pretrained", type=Path, help="weights to start from, or to evaluate")
     add("--resume", type=Path, help="go on with an interrupted training: its output folder")
     add("--lr", type=float, default=0.02, help="learning rate at the start; it falls to 0")
-    add("--img-size", type=at_least(32), help="pixels; default: 96, for ./whole_data 32")
+    add("--img-size", type=at_least(32), help="pixels; default: 64, for ./whole_data 32")
     add("--amp_level", choices=["O1", "O2"], help="train in mixed precision")
     add("--amp_dtype", choices=["bfloat16", "float16"], help="default: float16, on a CPU bfloat16")
     add(

@@ -33,7 +33,7 @@ def main() -> None:
     add("--model", choices=sorted(MODELS), default="mobilenet_v3_small")
     add("--pretrained", type=Path, required=True, help="the trained weights, a .pdparams file")
     add("--save-inference-dir", type=Path, default=Path("./output/mobilenet_v3_small_infer"))
-    add("--img-size", type=at_least(32), help="pixels; default: those of the training, or 96")
+    add("--img-size", type=at_least(32), help="pixels; default: those of the training, or 64")
     args = parser.parse_args()
 
     notes = read_notes(args.pretrained)
