@@ -7,6 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.report_run.conftest import Make, result, step
+from tipcheck import wire
 from tipcheck.report.run_files import write_files
 from tipcheck.report.run_github import github_annotations
 from tipcheck.report.run_junit import junit_xml
@@ -164,3 +165,20 @@ def test_all_files_at_once(everything: RunReport, tmp_path: Path) -> None:
     assert (tmp_path / "o/results.json").read_text().startswith('{\n  "schema": "tipcheck.run/1"')
     assert (tmp_path / "x/y.xml").exists()
     assert not list(tmp_path.rglob("*.part"))
+
+
+def test_the_last_results_of_a_config_outlive_a_run_of_another(
+    everything: RunReport, make: Make, tmp_path: Path
+) -> None:
+    (tmp_path / "o").mkdir()
+    write_files(everything, tmp_path, tmp_path / "o", style="2021")
+    kept = tmp_path / "out/model/lite/results_train_infer_python.json"
+    part = wire.loads(kept.read_text(), RunReport)
+    assert part.steps == everything.steps
+    assert (part.good, part.counts) == (everything.good, everything.counts)
+
+    other = make((step("a"), result("a", Outcome.PASSED)), config="configs/model/other.txt")
+    write_files(other, tmp_path, tmp_path / "o", style="2021")
+    assert wire.loads((tmp_path / "o/results.json").read_text(), RunReport) == other
+    assert wire.loads(kept.read_text(), RunReport) == part
+    assert wire.loads(kept.with_name("results_other.json").read_text(), RunReport).good

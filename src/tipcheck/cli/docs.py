@@ -198,8 +198,9 @@ def _plan(text: Config, mode: str, profile: Profile, root: Path) -> Plan | None:
 
 
 def _runs(root: Path, results: Sequence[Path] | None) -> list[RunReport]:
+    from tipcheck.report.run_files import EVERY_RESULTS
     from tipcheck.report.tipc_docs_results import read_results
 
     if results is None:
-        results = sorted((root / "test_tipc" / "output").rglob("results.json"))
+        results = sorted((root / "test_tipc" / "output").rglob(EVERY_RESULTS))
     return [read_results(path) for path in results]

@@ -61,15 +61,9 @@ def write_status(
         style: one of ``FORMATS``; None takes each repo's own.
         allow_hollow: whether hollow steps count as good.
     """
-    plans: dict[tuple[str, str], list[StepReport]] = defaultdict(list)
-    for step in report.steps:
-        plans[step.config, step.mode].append(step)
     new: dict[Path, list[StepReport]] = defaultdict(list)
-    for steps in plans.values():
-        ended = [step for step in steps if step.outcome is not None]
-        folder = _folder_of(ended)
-        if folder is not None:
-            new[root / folder / FILE_NAMES.get(ended[0].profile, FILE_NAME)] += ended
+    for folder, steps in by_plan(report):
+        new[root / folder / FILE_NAMES.get(steps[0].profile, FILE_NAME)] += steps
     for path, steps in new.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = [
@@ -78,6 +72,16 @@ def write_status(
         kept = _older_lines(path, steps)
         path.write_text("".join(f"{line}\n" for line in [*kept, *lines]), "utf-8", "replace")
     return list(new)
+
+
+def by_plan(report: RunReport) -> list[tuple[str, list[StepReport]]]:
+    """Return the steps of each plan that ended, with the folder of their logs."""
+    plans: dict[tuple[str, str], list[StepReport]] = defaultdict(list)
+    for step in report.steps:
+        if step.outcome is not None:
+            plans[step.config, step.mode].append(step)
+    placed = [(_folder_of(steps), steps) for steps in plans.values()]
+    return [(folder, steps) for folder, steps in placed if folder is not None]
 
 
 def _folder_of(steps: Iterable[StepReport]) -> str | None:
