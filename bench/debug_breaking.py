@@ -92,7 +92,10 @@ def possible(model: Path) -> list[Fault]:
     exported = _Exported(model)
     values = exported.parameters()
     found = []
+    live = exported.live()
     for place, kind, parameters in exported.ops():
+        if place not in live:
+            continue
         short = kind.rpartition(".")[2]
         if short in _SPARE:
             found.append(Fault("activation", place, short))
@@ -113,6 +116,10 @@ def _fitting(name: str, weight: Array) -> tuple[str, ...]:
     if weight.ndim == 1:
         return ("bias dropped",) if ".b_" in name else ()
     return ("scaled by 1.01", "transposed", "zeroed", "3 bits", "NaN in a channel")
+
+
+def _as_list(outputs: Any) -> list[Any]:
+    return outputs if isinstance(outputs, list) else [outputs]
 
 
 def _same(one: Array, other: Array) -> bool:
@@ -203,6 +210,35 @@ class _Exported:
                 own[op["O"][0]["%"]] = taken
             else:
                 yield place, op["#"], taken
+
+    def live(self) -> set[int]:
+        """Return the places of the ops that an output depends on: nobody sees what others do."""
+        if self._older:
+            ops = [
+                (
+                    {name for slot in op.outputs for name in slot.arguments},
+                    {name for slot in op.inputs for name in slot.arguments},
+                    op.type == "fetch",
+                )
+                for op in self._program.blocks[0].ops
+            ]
+        else:
+            ops = [
+                (
+                    {item["%"] for item in _as_list(op["O"])},
+                    {item["%"] for item in op.get("I", [])},
+                    op["#"].endswith(".fetch"),
+                )
+                for op in self._block
+            ]
+        wanted: set[Any] = set()
+        found = set()
+        for place in reversed(range(len(ops))):
+            gives, takes, is_end = ops[place]
+            if is_end or gives & wanted:
+                found.add(place)
+                wanted |= takes
+        return found
 
     def change(self, fault: Fault) -> None:
         """Change the op itself, and write the program."""
