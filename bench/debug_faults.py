@@ -197,9 +197,26 @@ def table(done: dict[str, dict[str, Any]]) -> str:
         first = sum(result["rank"] == 1 for result in group)
         three = sum(result["rank"] is not None and result["rank"] <= 3 for result in group)
         lines.append(f"| {kind} | {len(group)} | {first} | {three} |")
+    unseen = [result for result in everything if _without_effect(result, quiet)]
+    named = sum(result["rank"] == 1 for result in unseen)
+    lines.append(
+        f"\n{len(unseen)} of the faults leave the outputs as near to the model's as they are "
+        f"without a fault; of these, {named} are named first."
+    )
     blamed = sum(result["blamed"] > 0 for result in quiet)
     lines.append(f"\nWithout a fault: {len(quiet)} runs, {blamed} in which somebody was blamed.")
     return "\n".join(lines)
+
+
+def _without_effect(result: dict[str, Any], quiet: list[dict[str, Any]]) -> bool:
+    """Tell whether the outputs of a broken model are as near as those of the unbroken one."""
+    [near] = [
+        each["output_db"]
+        for each in quiet
+        if (each["model"], each["mode"]) == (result["model"], result["mode"])
+    ]
+    found = result["output_db"]
+    return found is not None and found >= near
 
 
 if __name__ == "__main__":
