@@ -105,7 +105,10 @@ def _add_choice(group: argparse._ArgumentGroup) -> None:
         "--every", type=int, default=1, metavar="K", help="every k-th, then those before a bad one"
     )
     group.add_argument(
-        "--memory", default="", metavar="SIZE", help="for tensors on their way, such as 2GB"
+        "--memory",
+        default="",
+        metavar="SIZE",
+        help="for tensors on their way, beside the executions; such as 2GB",
     )
     group.add_argument(
         "--no-replay", action="store_true", help="do not compute introduced errors (blames nobody)"
